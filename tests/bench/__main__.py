@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Run the benchmarks, all or those named: `python -m tests.bench [NAME ...]`; one JSON line per figure.
 
-A benchmark brings the cluster that it needs and takes it away. Progress goes to stderr.
+A benchmark creates the cluster that it needs and deletes it. Progress goes to stderr.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def report(figure: dict[str, Any]) -> None:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run; the exit code tells whether all of them could be measured."""
+    """Run the benchmarks; the exit code is 0 when all could be measured."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
     parser.add_argument("name", nargs="*", help=f"which: {', '.join(BENCHES)} (default: all)")
     chosen = parser.parse_args(argv).name or list(BENCHES)
@@ -52,7 +52,7 @@ def main(argv: list[str] | None = None) -> int:
         print(f"bench {name}", file=sys.stderr, flush=True)
         try:
             importlib.import_module(BENCHES[name]).run(report)
-        except Exception as error:  # one that cannot run must not hide the figures of the others
+        except Exception as error:  # a failing benchmark must not hide the figures of the others
             print(f"bench {name} failed: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
             failed = True
     return int(failed)

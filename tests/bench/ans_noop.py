@@ -1,10 +1,11 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""ans-noop: what a task costs that declares VMs which are right already, ours and kubevirt.core's.
+"""ans-noop: the cost of a task whose VMs already match, with our module and with kubevirt.core's.
 
-Same machine, same ansible-core and Python (those of PyPI's `ansible`, which brings the peer), same API server (a lab
-without nodes), same VMs, rounds in alternation. An empty play is subtracted. Requests are counted in the audit log.
+Same machine, same ansible-core and Python (those of PyPI's `ansible`, which includes the peer), same API server (a lab
+without nodes), same VMs, alternating rounds. The time of an empty play is subtracted. Requests are counted in the audit
+log.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ Report = Callable[[dict[str, Any]], None]
 
 @dataclass(frozen=True)
 class Play:
-    """One playbook: what it runs, for how many VMs."""
+    """One playbook: its tasks and its number of VMs."""
 
     name: str
     tasks: list[dict[str, Any]]
@@ -60,12 +61,12 @@ class Play:
 
 
 def names(count: int) -> list[str]:
-    """Return the names of so many VMs."""
+    """Return the names of `count` VMs."""
     return [f"vm-{index}" for index in range(count)]
 
 
 def looped(module: str, count: int) -> list[dict[str, Any]]:
-    """Return a task that declares VMs one by one; a loop is how the peer does many."""
+    """Return a task that declares VMs one by one; the peer has only loops."""
     return [{"name": "Declare", module: {"name": "{{ item }}", **MACHINE}, "loop": names(count)}]
 
 
@@ -75,7 +76,7 @@ def in_bulk(count: int) -> list[dict[str, Any]]:
 
 
 def plays() -> list[Play]:
-    """Return what is measured; the empty play is what Ansible costs without any task."""
+    """Return the plays; the empty one measures Ansible without any task."""
     found = [Play("empty", [], 1)]
     for count in (1, 10):
         found.append(Play(f"peer-loop-{count}", looped(THEIRS, count), count))
@@ -84,7 +85,7 @@ def plays() -> list[Play]:
 
 
 def peer_environment(cache: Path) -> Path:
-    """Return the folder of programs of an environment with the peer in it; it is made once."""
+    """Return the program folder of an environment with the peer; it is created once."""
     environment = cache / "peer-venv"
     mark = environment / "complete"
     wanted = "\n".join(PEER)
@@ -98,7 +99,7 @@ def peer_environment(cache: Path) -> Path:
 
 @contextmanager
 def cluster() -> Iterator[Lab]:
-    """Have an API server that serves our CRDs, with the VMs in it."""
+    """Run an API server with our CRDs and the VMs."""
     with serving("bench-noop") as lab:
         api = lab.api()
         api.create("/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
@@ -114,7 +115,7 @@ class Runner:
         self._audit = lab.audit_log
         self._scratch = scratch
         (scratch / "ansible.cfg").write_text("[defaults]\nretry_files_enabled = false\n")
-        # what lies beside the peer's programs is found without being named
+        # Programs beside those of the peer are found by name.
         self._environment = {
             **os.environ,
             "ANSIBLE_CONFIG": str(scratch / "ansible.cfg"),
@@ -125,7 +126,7 @@ class Runner:
         }
 
     def run(self, play: Play, *, changes: bool = False) -> float:
-        """Run a play; return its seconds. A no-op that changes something would measure nothing."""
+        """Run a play; return its seconds. Fails when a no-op changes something: it would measure nothing."""
         path = self._scratch / f"{play.name}.yml"
         path.write_text(json.dumps([{"hosts": "localhost", "gather_facts": False, "tasks": play.tasks}]))
         began = time.monotonic()
@@ -138,7 +139,7 @@ class Runner:
         return seconds
 
     def requests(self, play: Play) -> float:
-        """Return how many requests a play sends for each VM."""
+        """Return the number of requests of a play for each VM."""
         before = self._audited()
         self.run(play)
         return (self._audited() - before) / play.vms
@@ -150,9 +151,9 @@ class Runner:
 
 
 def measure(runner: Runner) -> tuple[dict[str, float], dict[str, float]]:
-    """Return seconds per VM (medians) and requests per VM, by the name of the play."""
+    """Return by play the seconds per VM (medians) and the requests per VM."""
     runner.run(Play("prepare", in_bulk(100), 100), changes=True)
-    requests = {play.name: runner.requests(play) for play in plays() if play.tasks}  # a warm-up as well
+    requests = {play.name: runner.requests(play) for play in plays() if play.tasks}  # this is the warm-up too
     taken: dict[str, list[float]] = {play.name: [] for play in plays()}
     for number in range(ROUNDS):
         for play in plays() if number % 2 == 0 else reversed(plays()):
@@ -164,7 +165,7 @@ def measure(runner: Runner) -> tuple[dict[str, float], dict[str, float]]:
 def run(report: Report) -> None:
     """Measure and report: loops against the peer's loop of the same length, bulk against its loop of ten.
 
-    AssertionError when a bar does not hold, after everything was reported.
+    Raises AssertionError after the last report when a limit is exceeded.
     """
     programs = peer_environment(Cache.from_environment().root)
     with cluster() as lab, tempfile.TemporaryDirectory(prefix="virtops-bench-") as scratch:
@@ -182,7 +183,7 @@ def run(report: Report) -> None:
 
 
 def missed(taken: dict[str, Any]) -> list[str]:
-    """Say which bar a figure does not keep to."""
+    """Return the limits that are exceeded."""
     name = str(taken["name"])
     if name.endswith("-requests"):
         return [f"{name}: {taken['value']} a VM"] if taken["value"] > REQUESTS_AT_MOST else []
@@ -191,7 +192,7 @@ def missed(taken: dict[str, Any]) -> list[str]:
 
 
 def figure(name: str, unit: str, value: float, peer: float, peer_is: str) -> dict[str, Any]:
-    """Return one figure beside the peer's."""
+    """Return one figure beside that of the peer."""
     return {
         "name": name,
         "value": round(value, 4),

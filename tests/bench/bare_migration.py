@@ -1,13 +1,14 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The floor of a migration: the same guest from one libvirtd to another on this machine, with nothing of ours between.
+"""The lower bound of a migration: the same guest moves from one libvirtd to another on this machine, without our
+processes.
 
-Two launchers without a cluster, with the launcher's own image. Both have one directory for the sockets on which the
-target listens, so QEMU speaks to QEMU; libvirtd has what a node's launchers are given to know about QEMU, and lets the
-guest go on by itself. The domain is built from an instance and a launch plan of the cluster, so it is the same guest.
-They are in the control groups of two nodes' Pods, with the share of the processors that the guest's Pod has: outside of
-them they would have more than all Pods of the cluster together, and be no floor where processors are wanted by many.
+Two launchers without a cluster, with the image of the launcher. Both share a directory for the target's sockets, so
+QEMU connects to QEMU. libvirtd gets the QEMU capabilities that the launchers of a node get, and migrates by itself. The
+domain is built from an instance and a launch plan of the cluster, so it is the same guest. The launchers run in the
+control groups of Pods on two nodes, with the CPU share of the guest's Pod: outside, they would get more CPU than all
+Pods together, which is no fair bound on a busy machine.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ _AT = f"{layout.RUN}/{layout.MIGRATION_DIRECTORY}"
 
 @dataclass(frozen=True)
 class Moved:
-    """How one migration went: seconds."""
+    """Durations of one migration in seconds."""
 
     total: float
     stood: float
@@ -54,7 +55,7 @@ class Moved:
 
 @dataclass(frozen=True)
 class Place:
-    """Where a launcher's processes are, as a Pod's."""
+    """The control group of a launcher, like that of a Pod."""
 
     group: str
     """The control group that its own is made in."""
@@ -63,7 +64,7 @@ class Place:
 
 @dataclass
 class Bare:
-    """Moves a guest ever again, each time between two new launchers."""
+    """Moves a guest repeatedly, each time between two new launchers."""
 
     images: Images
     home: Path
@@ -76,7 +77,7 @@ class Bare:
     """Of libvirt's cache, by name: what the first launcher's libvirtd has found out."""
 
     def warm_up(self) -> None:
-        """Have a libvirtd find out what QEMU can do, as a container of each node does."""
+        """Let libvirtd probe QEMU's capabilities, as a container on each node does."""
         _unused = self.move()
         cache = self._home("source").joinpath("run", *layout.CAPABILITY_CACHE)
         self.capabilities = {path.name: without_each_property(path.read_text()) for path in cache.glob("*.xml")}
@@ -156,7 +157,7 @@ class Bare:
 
 
 def downtime_of(domain: Any) -> float:
-    """Return for how long a guest that has come stood still, by libvirt: seconds."""
+    """Return the downtime of a migrated guest, as libvirt reports it, in seconds."""
     stats = domain.jobStats(libvirt.VIR_DOMAIN_JOB_STATS_COMPLETED | libvirt.VIR_DOMAIN_JOB_STATS_KEEP_COMPLETED)
     return float(stats["downtime"]) / 1e3
 

@@ -1,11 +1,11 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A launcher that was captured: its supervisor stands still, and in libvirtd's place serves what means harm.
+"""A compromised launcher: its supervisor is stopped, and a hostile server replaces libvirtd.
 
-It is captured after it has reported and before libvirtd listens, so virt-handler meets it as one that is new and goes
-the whole way with it, the start of the domain included. The server runs as any program of the tenant would: in the
-Pod's cgroup and namespaces, as the launcher's user.
+It is compromised after its report and before libvirtd listens, so virt-handler treats it as a new launcher, up to the
+start of the domain. The server runs as any program of the tenant would: in the cgroup and namespaces of the Pod, as the
+launcher's user.
 """
 
 from __future__ import annotations
@@ -93,17 +93,19 @@ for line in sys.stdin:
 
 
 class Captured:
-    """One launcher in wrong hands, until its machine is given up."""
+    """One compromised launcher, until its machine is deleted."""
 
     def __init__(self, server: subprocess.Popen[str]) -> None:
         self._server = server
 
     def attack(self, way: str) -> None:
-        """Serve in this way (a name of hostile.ATTACKS; any other is one that answers everything) from now on."""
+        """Serve this attack from now on: a name in hostile.ATTACKS; any other name is a server that answers
+        everything.
+        """
         self._tell(way)
 
     def rest(self) -> str:
-        """End every connection and serve nothing; return what there was since the last attack, for people."""
+        """Close every connection and stop serving; return a summary since the last attack, for a log."""
         return self._tell("")
 
     def _tell(self, way: str) -> str:
@@ -117,7 +119,7 @@ class Captured:
 
 @contextmanager
 def captured(cluster: Cluster, seats: Seats, name: str, namespace: str) -> Iterator[Captured]:
-    """Start a VM that is halted and have its launcher captured inside the block; it is halted again after."""
+    """Start a halted VM with a compromised launcher inside the block; it is halted again after it."""
     node = Lab(cluster.name).node(cluster.nodes[0])
     with _process(node.command(["python3", "-c", _TAKE])) as taking:
         _expect(taking, "ready")
@@ -149,7 +151,7 @@ def _process(command: list[str]) -> Iterator[subprocess.Popen[str]]:
         process.kill()
         process.wait()
         for stream in (process.stdin, process.stdout):
-            with suppress(BrokenPipeError):  # what it was not told any more
+            with suppress(BrokenPipeError):  # the last command may not reach it
                 if stream is not None:
                     stream.close()
 

@@ -3,11 +3,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """cp-*: the real virt-controller on a real API server with stub nodes, and many VMs.
 
-cp-vm-rate10: ten VMs a second; from the POST until its status says Running. cp-burst: as many at once; time until all
-run. cp-cpu: processor time of virt-controller and of the API server (with etcd) for each VM that was started. cp-rss:
-how much virt-controller's memory grows with each VM. cp-stop: from the delete of a VM until it is gone.
+cp-vm-rate10: ten VMs a second; from the POST until the status is Running. cp-burst: all at once; the time until all
+run. cp-cpu: CPU time of virt-controller and of the API server (with etcd) for each started VM. cp-rss: growth of
+virt-controller's memory for each VM. cp-stop: from the delete of a VM until it is gone.
 
-CONTROL_PLANE_VMS: how many at ten a second (1000). CONTROL_PLANE_MORE: how many there are in the end (2000).
+CONTROL_PLANE_VMS: the number at ten a second (1000). CONTROL_PLANE_MORE: the number at the end (2000).
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ Json = dict[str, Any]
 
 @dataclass
 class Machines:
-    """When each VM was asked for, ran, and was gone (monotonic)."""
+    """When each VM was created, ran, and was gone (monotonic)."""
 
     client: Client
     asked: dict[str, float] = field(default_factory=dict)
@@ -86,14 +86,14 @@ class Machines:
         await self.client.delete(VIRTUAL_MACHINE, Key(NAMESPACE, name), uid=found["metadata"]["uid"])
 
     async def wait(self, marks: dict[str, float], number: int) -> None:
-        """Wait until so many of them are marked."""
+        """Wait until `number` of them have a mark."""
         async with asyncio.timeout(HUNG_SECONDS):
             while len(marks) < number:
                 self.news.clear()
                 await self.news.wait()
 
     async def at_rate(self, names: Sequence[str]) -> None:
-        """Start them, ten a second, however long each takes."""
+        """Create ten VMs a second, regardless of how long each takes."""
         began = time.monotonic()
         async with asyncio.TaskGroup() as group:
             for number, name in enumerate(names):
@@ -102,7 +102,7 @@ class Machines:
         await self.wait(self.ran, len(self.asked))
 
     async def at_once(self, names: Sequence[str]) -> float:
-        """Start them all; return the seconds until all run."""
+        """Create all; return the seconds until all run."""
         began, places = time.monotonic(), asyncio.Semaphore(AT_ONCE)
 
         async def start(name: str) -> None:
@@ -127,13 +127,13 @@ def a_vm(name: str) -> Json:
         "networks": [{"name": "default", "pod": {}}],
         "volumes": [{"name": "root", "containerDisk": {"image": "localhost/x:1"}}],
     }
-    meta = {"name": name, "finalizers": ["kubevirt.io/virtualMachineControllerFinalize"]}  # as admission leaves it
+    meta = {"name": name, "finalizers": ["kubevirt.io/virtualMachineControllerFinalize"]}  # as admission sets it
     kind = {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachine"}
     return {**kind, "metadata": meta, "spec": {"runStrategy": "Always", "template": {"spec": spec}}}
 
 
 def run(report: Report) -> None:
-    """Measure on an API server made for it; AssertionError when a bar does not hold, after everything was reported."""
+    """Measure on its own API server. Raises AssertionError after the last report when a limit is exceeded."""
     few = int(os.environ.get("CONTROL_PLANE_VMS") or 1000)
     many = int(os.environ.get("CONTROL_PLANE_MORE") or 2000)
     with tempfile.TemporaryDirectory() as directory, Lab("bench-cp").running(nodes=0, controllers=False) as lab:
@@ -150,7 +150,7 @@ async def _measure(report: Report, lab: Lab, pid: int, few: int, many: int) -> l
         seen = WatchCache(users, Selection(VIRTUAL_MACHINE), SystemClock())
         seen.subscribe(machines.changed)
         background = [group.create_task(seen.run()), group.create_task(StubNodes(nodes).run())]
-        await machines.at_once(["first"])  # whoever leads is ready
+        await machines.at_once(["first"])  # the leader is ready now
         failures = [*await _rate(report, machines, pid, few), *await _more(report, machines, pid, few, many)]
         failures += await _stop(report, machines)
         for task in background:
@@ -234,7 +234,7 @@ def _cpu(pid: int) -> float:
 
 
 def _servers_cpu() -> float:
-    """Processor seconds of every API server and etcd of this lab so far: it is named in their command lines."""
+    """CPU seconds of every API server and etcd of this lab so far; their command lines contain its name."""
     spent = 0.0
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         with suppress(OSError, ValueError):
@@ -250,7 +250,7 @@ def _rss(pid: int) -> int:
 
 
 async def _settled_rss(pid: int) -> int:
-    """Return KiB of resident memory once it has stood still for a while."""
+    """Return the resident memory in KiB once it is stable."""
     last, since = 0, time.monotonic()
     while True:
         now = _rss(pid)
@@ -268,7 +268,7 @@ async def _a_client(kubeconfig: Path) -> AsyncIterator[Client]:
 
 
 async def _install(lab: Lab, directory: Path) -> Path:
-    """Create CRDs, nodes and what virt-controller needs; return its account's kubeconfig."""
+    """Create CRDs, nodes and the objects that virt-controller needs; return the kubeconfig of its account."""
     async with _a_client(lab.kubeconfig) as client:
 
         async def post(path: str, body: Json) -> Json:
@@ -295,7 +295,7 @@ async def _install(lab: Lab, directory: Path) -> Path:
 
 
 def _free_port() -> int:
-    """Return a port that nobody has now: others may measure beside us."""
+    """Return a free port: other benchmarks may run at the same time."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         port: int = listening.getsockname()[1]
     return port

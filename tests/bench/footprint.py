@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What our processes hold on a node: threads, descriptors, memory, processor time. From /proc; nothing is judged."""
+"""Resources of our processes on a node: threads, descriptors, memory, CPU time, from /proc; without limits."""
 
 from __future__ import annotations
 
@@ -59,24 +59,24 @@ class Footprint:
 
     @property
     def processor_seconds(self) -> float:
-        """User's and system's, since its start."""
+        """User and system time since its start."""
         return self.ticks / _TICKS
 
 
 def footprints(cluster: Cluster, node: str) -> list[Footprint]:
-    """Return those of our components' processes on a node, the launchers' not among them."""
+    """Return the processes of our components on a node, without launchers."""
     found = [Footprint(**item) for item in json.loads(cluster.on_node(node, _READ))]
     return sorted((item for item in found if item.part in PARTS), key=lambda item: (PARTS.index(item.part), item.pid))
 
 
 def only(found: list[Footprint], part: str) -> Footprint:
-    """Return the one of a component that runs once on a node."""
+    """Return the process of a component that runs once per node."""
     (one,) = (each for each in found if each.part == part)
     return one
 
 
 def settled(look: Callable[[], list[Footprint]], is_as_wanted: Callable[[list[Footprint]], bool]) -> list[Footprint]:
-    """Look until it is as wanted, for a minute at most; return what was seen last."""
+    """Look until the result is as wanted, at most a minute; return the last result."""
     deadline = time.monotonic() + 60
     while not is_as_wanted(found := look()) and time.monotonic() < deadline:
         time.sleep(1)

@@ -1,13 +1,13 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""hostile-node: one launcher of twenty on a real node is hostile in many ways in turn; what do the others notice?
+"""hostile-node: one launcher of twenty on a real node runs each attack in turn; the effect on the others is measured.
 
-The other nineteen are stopped, started, paused and let go without a pause, one after the other. "Usual" is measured in
-the same run, in alternation with each attack, while that one's machine is halted: so whatever else the machine
-does is in both. At the end virt-handler and virt-node hold no more threads and descriptors than before the first.
+The other nineteen are stopped, started, paused and resumed continuously, one after the other. The baseline is measured
+in the same run, alternating with each attack while the machine of the attacker is halted: other load is in both. At the
+end virt-handler and virt-node have no more threads and descriptors than at the start.
 
-HOSTILE_NODE_SECONDS: how long, for all ways together.
+HOSTILE_NODE_SECONDS: the time for all attacks together.
 """
 
 from __future__ import annotations
@@ -64,12 +64,12 @@ class Neighbours:
         """virt-handler's share of a processor in each slice, by whether it was under attack."""
 
     def warm_up(self, turns: int) -> None:
-        """Take turns that do not count: what grows once, by use, is there then."""
+        """Run uncounted rounds, so that memory and threads have reached their usual size."""
         for _unused in range(turns):
             self._take_turn(defaultdict(list), ("", False))
 
     def work(self, way: str, *, is_attacked: bool, seconds: float) -> None:
-        """Take turns for a while."""
+        """Run rounds for a while."""
         began, used = time.monotonic(), self._used()
         while time.monotonic() < began + seconds:
             self._take_turn(self.taken, (way, is_attacked))
@@ -86,7 +86,7 @@ class Neighbours:
 
 
 def run(report: Report) -> None:
-    """Measure on a cluster made for it; AssertionError when a bar does not hold, after everything was reported."""
+    """Measure on its own cluster. Raises AssertionError after the last report when a limit is exceeded."""
     seconds = float(os.environ.get("HOSTILE_NODE_SECONDS") or SECONDS)
     with deployed("soak") as cluster:
         seats = Seats(cluster, NAMESPACE)
@@ -96,7 +96,7 @@ def run(report: Report) -> None:
         before = footprints(cluster, cluster.nodes[0])
         try:
             _soak(cluster, seats, neighbours, seconds)
-        except Exception:  # what an hour has shown is not lost with its last minute
+        except Exception:  # keep the figures of an hour when its last minute fails
             _report_times(report, neighbours.taken, seconds)
             raise
         seats.start(HOSTILE)
@@ -118,7 +118,7 @@ def _start_all(cluster: Cluster, seats: Seats) -> list[str]:
 
 
 def _soak(cluster: Cluster, seats: Seats, neighbours: Neighbours, seconds: float) -> None:
-    """Go through all ways."""
+    """Run all attacks."""
     slice_seconds = seconds / len(WAYS) / TURNS / 2
     seats.stop(HOSTILE)
     for way in WAYS:
@@ -131,7 +131,7 @@ def _soak(cluster: Cluster, seats: Seats, neighbours: Neighbours, seconds: float
 
 
 def _report_times(report: Report, taken: Taken, seconds: float) -> list[str]:
-    """Report each verb; return what is over the bar."""
+    """Report each verb; return those that exceed the limit."""
     failures = []
     for verb in ("start", "stop", "report"):
         under, usual = ([each for way in WAYS for each in taken[way, verb, item]] for item in (True, False))
@@ -200,7 +200,7 @@ def _report_census(
 
 
 def _grown(before: list[Footprint], after: list[Footprint]) -> list[str]:
-    """Name what is held after and was not before; a process that is another one has lost what it held, and more."""
+    """Return what has grown. A process that was replaced has lost its resources: that counts too."""
     found = []
     for part in GUARDED:
         first, last = only(before, part), only(after, part)

@@ -1,12 +1,12 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""idle-launcher: one VM in a launcher Pod without a cluster; how often do all of the Pod's threads together wake up?
+"""idle-launcher: one VM in a launcher Pod without a cluster; the wake-ups of all threads of the Pod together.
 
-Twice: while the test guest does what it does of its own (its kernel's ticks, a line a second), and while it is paused,
-so that nothing is the guest's. The bar is for the latter. virt-handler's part is its connection, which is held.
+Measured twice: while the test guest is active (kernel ticks, a line a second), and while it is paused, so that nothing
+comes from the guest. The limit is for the latter. virt-handler is represented by its open connection.
 
-IDLE_LAUNCHER_SECONDS: how long each is watched.
+IDLE_LAUNCHER_SECONDS: the time of each measurement.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Report = Callable[[dict[str, Any]], None]
 
 
 def run(report: Report) -> None:
-    """Measure in a Pod made for it; AssertionError when the bar does not hold, after everything was reported."""
+    """Measure in its own Pod. Raises AssertionError after the last report when the limit is exceeded."""
     seconds = float(os.environ.get("IDLE_LAUNCHER_SECONDS") or MEASURED_SECONDS)
     with tempfile.TemporaryDirectory() as name:
         running, paused = asyncio.run(_measure(pathlib.Path(name), seconds))
@@ -50,7 +50,7 @@ async def _measure(home: pathlib.Path, seconds: float) -> tuple[Wakes, Wakes]:
         pod.start()
         connection = await connect(pod)
         guest = await boot(pod, connection)
-        await asyncio.sleep(QUIET_SECONDS)  # what a start leaves to be done is done
+        await asyncio.sleep(QUIET_SECONDS)  # the work after a start is done
         running = await wakes(pod, seconds)
         await guest.pause()
         await asyncio.sleep(QUIET_SECONDS)

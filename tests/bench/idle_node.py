@@ -1,12 +1,12 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""idle-node: a hundred VMs on a real node, of which nothing is wanted; what do our components use meanwhile?
+"""idle-node: a hundred idle VMs on a real node; the CPU time of our components.
 
-Guests are paused once they run, so that a hundred of them leave the machine to the others. The components' time is what
-the kernel counted for their processes, launchers not among them: what else the machine does is not in it.
+Guests are paused once they run, so that a hundred of them leave the machine to other work. The CPU time is that of our
+processes without launchers, as the kernel counts it: other load is not in it.
 
-IDLE_NODE_VMS: how many.
+IDLE_NODE_VMS: the number of VMs.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ Report = Callable[[dict[str, Any]], None]
 
 
 def run(report: Report) -> None:
-    """Measure on a cluster made for it; AssertionError when a bar does not hold, after everything was reported."""
+    """Measure on its own cluster. Raises AssertionError after the last report when a limit is exceeded."""
     vms = int(os.environ.get("IDLE_NODE_VMS") or VMS)
     with deployed("soak") as cluster:
         _fill(cluster, vms)
-        time.sleep(QUIET_SECONDS)  # what a start leaves to be done is done
+        time.sleep(QUIET_SECONDS)  # the work after a start is done
         before, began = _look(cluster), time.monotonic()
         time.sleep(MEASURED_SECONDS)
         after, seconds = _look(cluster), time.monotonic() - began
@@ -44,7 +44,7 @@ def run(report: Report) -> None:
 
 
 def _fill(cluster: Cluster, vms: int) -> None:
-    """Start them a few at a time, and pause each guest."""
+    """Start the VMs a few at a time, and pause each guest."""
     cluster.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
     seats = Seats(cluster, NAMESPACE)
     names = [f"vm-{number}" for number in range(vms)]

@@ -1,10 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How long a lab takes from nothing: three nodes Ready, the first Pod, mended, gone.
+"""The time of a lab from nothing: three nodes Ready, the first Pod, a repair, its deletion.
 
-The floor is etcd and kube-apiserver alone, in alternation in the same run: what a lab does beyond them is ours, and a
-slow machine is slow at both.
+The lower bound is etcd and kube-apiserver alone, alternating in the same run: a slow machine slows down both.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ AT_MOST = {"ready": 2.4, "first_pod": 2.8, "mended": 0.8, "down": 0.4}
 
 
 def run(report: Callable[[dict[str, Any]], None]) -> None:
-    """Report the medians beside the floor; raise AssertionError where a bar does not hold."""
+    """Report the medians beside the lower bound; raise AssertionError when a limit is exceeded."""
     lab = Lab(f"bench-lab-{os.getpid()}")
     floors: list[float] = []
     took: dict[str, list[float]] = {name: [] for name in AT_MOST}
@@ -50,7 +49,7 @@ def run(report: Callable[[dict[str, Any]], None]) -> None:
 
 
 def _life(lab: Lab) -> dict[str, float]:
-    """Have a lab of three nodes once; return the seconds of each part of its life."""
+    """Create and delete a lab of three nodes; return the seconds of each part."""
     try:
         began = time.monotonic()
         lab.up(3)

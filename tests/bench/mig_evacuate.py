@@ -3,11 +3,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """mig-evacuate-10: `kubectl drain` of a node with ten guests, until the last has left.
 
-Beside it, in the same run, a bare Pod and libvirt's own call for one guest like them, ten times: what one after another
-would take. The guests rest: ten that want more processors than there are make it a measurement of who gets them. And
-kubectl asks every five seconds whether a Pod may go, so it says up to as much more than it took.
+Beside it in the same run: a bare Pod and libvirt's own migration of one such guest, ten times, as a sequence would
+take. The guests are idle: ten busy ones would measure the scheduling of CPUs. kubectl polls every five seconds, so its
+time may be too long by that much.
 
-MIG_EVACUATE_VMS: how many.
+MIG_EVACUATE_VMS: the number of VMs.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ RATIO_AT_MOST = 2.2
 
 
 def run(report: Report) -> None:
-    """Measure on a cluster made for it; AssertionError when the bar does not hold, after everything was reported."""
+    """Measure on its own cluster. Raises AssertionError after the last report when the limit is exceeded."""
     with deployed("bench", nodes=2) as cluster:
         measure(cluster, report)
 
 
 def measure(cluster: Cluster, report: Report) -> None:
-    """Have guests on one node, and drain it."""
+    """Start guests on one node, and drain it."""
     many = int(os.environ.get("MIG_EVACUATE_VMS") or MANY)
     names = [f"evacuee-{number}" for number in range(many)]
     leaves, stays = cluster.nodes

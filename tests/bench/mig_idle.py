@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""mig-idle: a guest that does next to nothing moves to another node."""
+"""mig-idle: an almost idle guest moves to another node."""
 
 from __future__ import annotations
 
@@ -14,6 +14,6 @@ RATIO_AT_MOST = 2.5
 
 
 def run(report: Report) -> None:
-    """Measure on a cluster made for it; AssertionError when the bar does not hold, after everything was reported."""
+    """Measure on its own cluster. Raises AssertionError after the last report when the limit is exceeded."""
     with deployed("bench", nodes=2) as cluster:
         measure(cluster, report, "mig-idle", IDLE, at_most=RATIO_AT_MOST)

@@ -1,11 +1,11 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Migrations on a real cluster of two nodes beside bare ones of the same guest, in alternation: time, and downtime.
+"""Migrations on a real cluster of two nodes beside bare ones of the same guest, alternating: duration and downtime.
 
-There are two floors: libvirt's own call between two launchers that wait for it, and that with a bare Pod of the
-launcher's shape before it, for a migration in Kubernetes begins with one. Processors are the machine's, and others may
-want them: the ratios say more than the seconds.
+There are two lower bounds: libvirt's own migration between two waiting launchers, and the same after the start of a
+bare Pod of the launcher's shape, because a migration in Kubernetes begins with one. The machine may be busy: the ratios
+say more than the seconds.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ ROUNDS = 5
 def measure(
     cluster: Cluster, report: Report, name: str, user_data: str, *, at_most: float, rounds: int = ROUNDS
 ) -> None:
-    """Move a guest so often; AssertionError when it takes too many times as long as the floor with a Pod."""
+    """Move a guest `rounds` times. Raises AssertionError when it takes too many times the lower bound with a Pod."""
     cluster.apply(a_vm(NAME, user_data=user_data))
     cluster.running(NAME)
     bare, ours, pods = list[Moved](), list[Moved](), list[float]()
@@ -55,7 +55,7 @@ def measure(
 
 @contextmanager
 def floor_of(cluster: Cluster, name: str) -> Iterator[Bare]:
-    """Have the same guest as a VM's ready to be moved without the cluster, inside the block."""
+    """Have the guest of a VM ready for bare migrations inside the block."""
     vmi, pod = cluster.get("vmi", name), cluster.launcher(name)
     assert vmi is not None
     plan = parse_plan(pod["metadata"]["annotations"][PLAN_ANNOTATION].encode())
@@ -70,7 +70,7 @@ def floor_of(cluster: Cluster, name: str) -> Iterator[Bare]:
 
 
 def _as_its_pod(cluster: Cluster, pod: Object, node: str) -> Place:
-    """Return where a Pod like it is on that node: the kubelet's groups, and its reckoning of a CPU's request."""
+    """Return the control group for a Pod like this one on that node: the kubelet's hierarchy and CPU shares."""
     below = {"Guaranteed": "", "Burstable": "burstable", "BestEffort": "besteffort"}[pod["status"]["qosClass"]]
     requests = (
         container.get("resources", {}).get("requests", {}).get("cpu", "0") for container in pod["spec"]["containers"]
@@ -111,7 +111,7 @@ def _move(cluster: Cluster, name: str) -> Moved:
 
 
 def _granted(cluster: Cluster) -> Object:
-    """Return the Pod that has the guest."""
+    """Return the Pod that runs the guest."""
     vmi = cluster.get("vmi", NAME)
     assert vmi is not None
     (uid,) = vmi["status"]["activePods"]
@@ -128,7 +128,7 @@ def _is_over(migration: Object, name: str) -> bool:
 
 
 def _logs(cluster: Cluster) -> list[Path]:
-    """Name the consoles of all launchers of all nodes."""
+    """Return the console logs of all launchers on all nodes."""
     lab = Lab(cluster.name)
     roots = [Path(f"/proc/{lab.node(node).running_pid()}/root/var/lib/kubelet/pods") for node in cluster.nodes]
     return [path for root in roots for path in root.glob(f"*/volumes/kubernetes.io~empty-dir/*/{SERIAL_LOG}")]

@@ -1,11 +1,12 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""node-start-1 and cp-calls: one VM on a real node, from the user's POST to Running, and what its life costs in writes.
+"""node-start-1 and cp-calls: one VM on a real node, from the user's POST to Running, and the number of writes of its
+run.
 
-The floor of node-start-1 is measured in the same run, in alternation: a Pod of the launcher's shape (same image,
-volumes, restricted) with nothing of ours in it, from POST to its container's start. What a start takes beyond it is
-libvirt, QEMU and us. The peer of cp-calls is a figure, not a run: upstream's components come only from a registry.
+The lower bound of node-start-1 is measured in the same run, alternating: a Pod of the launcher's shape (same image,
+volumes, restricted) without our programs, from POST to the start of its container. The rest of a start is libvirt, QEMU
+and us. The peer of cp-calls is a constant and not measured: upstream's components come only from a registry.
 """
 
 from __future__ import annotations
@@ -75,7 +76,7 @@ def bare_pod(name: str, namespace: str) -> dict[str, Any]:
 
 
 def timed(cluster: Cluster, paths: tuple[str, str], obj: Object, done: Callable[[Object], bool]) -> float:
-    """Create an object at the first path; return the seconds until one at the second path is as wanted."""
+    """Create an object at the first path; return the seconds until the object at the second path is as wanted."""
     api = Lab(cluster.name).api()
     create, watch = (path.format(namespace=obj["metadata"]["namespace"]) for path in paths)
     listed = api.get(watch)
@@ -89,18 +90,18 @@ def timed(cluster: Cluster, paths: tuple[str, str], obj: Object, done: Callable[
 
 
 def is_running(vmi: dict[str, Any]) -> bool:
-    """Say whether a VMI runs."""
+    """Whether a VMI runs."""
     return phase_of(vmi) == "Running"
 
 
 def has_started(pod: dict[str, Any]) -> bool:
-    """Say whether a Pod's container has started."""
+    """Whether the container of a Pod has started."""
     return any("running" in status.get("state", {}) for status in pod.get("status", {}).get("containerStatuses") or ())
 
 
 def run(report: Report) -> None:
-    """Measure both in alternation on a cluster made for it; AssertionError when a bar does not hold, after everything
-    was reported.
+    """Measure both, alternating, on its own cluster. Raises AssertionError after the last report when a limit is
+    exceeded.
     """
     with deployed("bench") as cluster:
         starts, floors, calls = _measure(cluster)
@@ -111,8 +112,8 @@ def run(report: Report) -> None:
 
 
 def _measure(cluster: Cluster) -> tuple[list[float], list[float], list[int]]:
-    """Return the seconds of each start and of each bare Pod, and the writes of each start, but for the first, which
-    warms up.
+    """Return the seconds of each start and of each bare Pod, and the writes of each start, without the first
+    (warm-up).
     """
     starts, floors, calls = [], [], []
     for number in range(ROUNDS + 1):

@@ -1,14 +1,14 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""node-start-20: twenty VMs within two seconds on one real node; from each POST to Running, and what each costs.
+"""node-start-20: twenty VMs within two seconds on one real node; from each POST to Running, and the cost of each.
 
-Once with a disk from an image, with a guest that boots, and once with an empty disk, whose guest is a firmware that
-finds nothing: the first is what people do, the second what the node itself can. Before both one alone, beside a bare
-Pod as in node-start: no order among many may make one slower. Processor time is the lab's, that is Kubernetes', ours
-and the guests', and not that of what else the machine does.
+Once with a disk from an image and a guest that boots, as users have it; once with an empty disk and only a firmware,
+which shows the limit of the node. Before both, one VM alone, beside a bare Pod as in node-start: parallelism must not
+slow down a single start. CPU time is that of the lab: Kubernetes, our components and the guests, without other load of
+the machine.
 
-NODE_START_VMS: how many.
+NODE_START_VMS: the number of VMs.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Report = Callable[[Object], None]
 
 
 def run(report: Report) -> None:
-    """Measure on a cluster made for it; AssertionError when a bar does not hold, after everything was reported."""
+    """Measure on its own cluster. Raises AssertionError after the last report when a limit is exceeded."""
     many = int(os.environ.get("NODE_START_VMS") or MANY)
     with deployed("bench") as cluster:
         ratio = _alone(cluster, report)
@@ -54,14 +54,14 @@ def run(report: Report) -> None:
 
 
 def _a_booting_vm(name: str) -> Object:
-    """Return a VM with a disk from an image that asks for so little that twenty of them fit on a small node."""
+    """Return a VM with a disk from an image and requests so small that twenty fit on a small node."""
     vm = a_vm(name, namespace="booted")
     vm["spec"]["template"]["spec"]["domain"]["resources"] = {"requests": {"cpu": "5m"}}
     return vm
 
 
 def _alone(cluster: Cluster, report: Report) -> float:
-    """Start one at a time, in alternation with a bare Pod; return how many times as long it takes."""
+    """Start one at a time, alternating with a bare Pod; return the ratio of their times."""
     starts, floors = [], []
     for number in range(ALONE + 1):
         namespace = f"alone-{number}"
@@ -70,7 +70,7 @@ def _alone(cluster: Cluster, report: Report) -> float:
         starts.append(timed(cluster, (VMS, VMIS), a_vm("one", namespace=namespace), is_running))
         cluster.kubectl("delete", "vm/one", "pod/bare", "-n", namespace)
         cluster.wait_gone("vmi", "one", namespace=namespace)
-    start, floor = statistics.median(starts[1:]), statistics.median(floors[1:])  # the first of each warms up
+    start, floor = statistics.median(starts[1:]), statistics.median(floors[1:])  # the first of each is the warm-up
     report(
         {
             "name": "node-start-20-alone",
@@ -100,7 +100,7 @@ def _report_many(report: Report, name: str, taken: list[float], cpu: float) -> N
 
 
 def _start(cluster: Cluster, namespace: str, make: Callable[[str], Object], many: int) -> tuple[list[float], float]:
-    """Start them one after the other; return the seconds that each took, and the processor seconds of all."""
+    """Start the VMs one after the other; return the seconds of each, and the CPU seconds of all."""
     cluster.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
     path, sent = VMIS.format(namespace=namespace), dict[str, float]()
     listed = Lab(cluster.name).api().get(path)
@@ -134,7 +134,7 @@ def _create(cluster: Cluster, namespace: str, make: Callable[[str], Object], man
 
 
 def _used_seconds(lab: str) -> float:
-    """Return processor seconds that everything in the lab has used."""
+    """Return the CPU seconds of everything in the lab."""
     for hierarchy in hierarchies():
         group = hierarchy.path / lab_group(lab)
         if "cpuacct" in hierarchy.options:

@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""overlay: what it costs to look through own answers that the cache has not confirmed yet, few of them and many.
+"""overlay: the cost of reads through few and through many responses that the cache has not confirmed yet.
 
-No cluster. A start storm with a Pod watch that lags leaves one outstanding answer per VM, and every pass asks for the
-Pods of its VMI: if one look takes longer the more answers there are, the storm feeds itself.
+No cluster. When many VMs start and the Pod watch lags, there is one pending response per VM, and every reconcile lists
+the Pods of its VMI: if the cost of a read grew with the number of responses, the lag would feed itself.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def a_pod(number: int, version: int) -> dict[str, Any]:
 
 
 def a_stage(outstanding: int) -> tuple[Store, ReadYourWritesCache]:
-    """A cache that has everything but the newest answer to each of so many Pods."""
+    """A cache that has everything but the newest response for each of `outstanding` Pods."""
     store = Store(POD)
     overlay = ReadYourWritesCache(store)
     for number in range(MANY):
@@ -52,7 +52,7 @@ def a_stage(outstanding: int) -> tuple[Store, ReadYourWritesCache]:
 
 
 def microseconds(act: Callable[[int], object]) -> float:
-    """Time of one call: the median of rounds."""
+    """Return the time of one call: the median of rounds."""
     rounds = []
     for _unused in range(ROUNDS):
         began = time.perf_counter()
@@ -63,9 +63,9 @@ def microseconds(act: Callable[[int], object]) -> float:
 
 
 def run(report: Report) -> None:
-    """Report microseconds per operation with few and with many answers outstanding, and their ratio.
+    """Report microseconds per operation with few and with many pending responses, and their ratio.
 
-    AssertionError when the bar does not hold, after everything was reported.
+    Raises AssertionError after the last report when the limit is exceeded.
     """
     looks: dict[int, float] = {}
     for outstanding in (FEW, MANY):

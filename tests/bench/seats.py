@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""VMs that cost next to nothing while they run, and how long it takes until something of theirs is known.
+"""VMs that cost almost nothing while they run, and the time until a change of theirs is observed.
 
-Their guest is a firmware that found nothing to boot and waits: what is measured is the control plane, not a guest.
+Their guest is a firmware that waits without a boot device: this measures the control plane, not a guest.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Object = dict[str, Any]
 
 
 def a_resting_vm(name: str, namespace: str, **spec: Any) -> Manifest:
-    """Return a VM of 64 MiB without anything to boot from, which ends at once and asks its node for almost nothing."""
+    """Return a VM of 64 MiB without a boot device, with no grace period and almost no requests."""
     vm = a_vm(name, namespace=namespace, **spec)
     template = vm["spec"]["template"]["spec"]
     template["terminationGracePeriodSeconds"] = 0
@@ -42,7 +42,7 @@ def a_resting_vm(name: str, namespace: str, **spec: Any) -> Manifest:
 
 
 class Seats:
-    """The VMs of one namespace, by name: told what to do, and watched until it is known."""
+    """The VMs of one namespace, by name: changes, and the time until they are observed."""
 
     def __init__(self, cluster: Cluster, namespace: str) -> None:
         self._cluster = cluster
@@ -52,7 +52,7 @@ class Seats:
 
     @property
     def _api(self) -> Api:
-        """A new connection: the API server ends one that was not used for a while."""
+        """Return a new connection: the API server closes idle ones."""
         return self._lab.api()
 
     def start(self, name: str) -> float:
@@ -64,23 +64,23 @@ class Seats:
         return self._until(name, lambda: self.want(name, "Halted"), lambda item: item["type"] == "DELETED")
 
     def want(self, name: str, run_strategy: str) -> None:
-        """Say how it is to run."""
+        """Set the run strategy."""
         self._api.patch(f"{self._vms}/{name}", {"spec": {"runStrategy": run_strategy}})
 
     def phase(self, name: str) -> str:
-        """Return the phase of its instance; "" when there is none."""
+        """Return the phase of its instance; "" without one."""
         return phase_of(self._api.get(f"{self._vmis}/{name}") or {})
 
     def report(self, name: str) -> list[float]:
-        """Pause its guest and let it go on, beside the control plane; return how long it took to know of each."""
+        """Pause and resume the guest behind the control plane's back; return the seconds until each was observed."""
         return [self.pause(name), self.resume(name)]
 
     def pause(self, name: str) -> float:
-        """Pause its guest, beside the control plane; return how long it took to know of it."""
+        """Pause the guest behind the control plane's back; return the seconds until it was observed."""
         return self._tell(name, "suspend", is_paused=True)
 
     def resume(self, name: str) -> float:
-        """Let its guest go on, beside the control plane; return how long it took to know of it."""
+        """Resume the guest behind the control plane's back; return the seconds until it was observed."""
         return self._tell(name, "resume", is_paused=False)
 
     def _tell(self, name: str, verb: str, *, is_paused: bool) -> float:
@@ -93,7 +93,7 @@ class Seats:
         self._cluster.wait_gone("vmi", name, namespace=self._namespace, seconds=LIMIT_SECONDS)
 
     def wait_running(self, count: int) -> None:
-        """Wait until so many instances run."""
+        """Wait until `count` instances run."""
         self._cluster.eventually(
             lambda: sum(phase_of(item) == "Running" for item in self._list()) >= count,
             seconds=600,
@@ -121,15 +121,15 @@ class Seats:
 
 
 def run_directory(lab: Lab, pod: Object) -> str:
-    """Name the directory in which a launcher runs, through its node's file system."""
+    """Return the run directory of a launcher, through the file system of its node."""
     root = f"/proc/{lab.node(pod['spec']['nodeName']).running_pid()}/root"
     return f"{root}/var/lib/kubelet/pods/{pod['metadata']['uid']}/volumes/kubernetes.io~empty-dir/{layout.RUN_VOLUME}"
 
 
 def libvirt_of(lab: Lab, pod: Object) -> Any:
-    """Dial libvirt in a launcher."""
+    """Connect to libvirt in a launcher."""
     descriptor = os.open("/".join((run_directory(lab, pod), *layout.LIBVIRT_SOCKET)), os.O_PATH)
-    try:  # the path itself is longer than the address of a Unix socket may be
+    try:  # the full path is too long for the address of a Unix socket
         return libvirt.open(f"qemu+unix:///session?socket=/proc/self/fd/{descriptor}")
     finally:
         os.close(descriptor)

@@ -1,11 +1,11 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""start-storm: virt-controller's CPU for each of many VMs that are started at once, while its watch of Pods lags.
+"""start-storm: the CPU time of virt-controller for each of many VMs started at once, while its Pod watch lags.
 
-No cluster: the real reconcilers, queues, overlays and caches on the simulation's API server, whose own time is taken
-off. Pods come into the cache only when every VM has made its one, so that all answers to their creation are outstanding
-at the same time; then the Pods run, and the instances are handed over to their node.
+No cluster: the real reconcilers, queues and caches on the simulation's API server, whose own time is subtracted. Pods
+reach the cache only after every VM has created its Pod, so that all responses are pending at the same time; then the
+Pods run, and the instances are handed over to their node.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ Report = Callable[[dict[str, Any]], None]
 
 
 class TimedApi:
-    """The API at once, and how much of this process's time it took."""
+    """The API, and the CPU time that it took of this process."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -59,7 +59,7 @@ class TimedApi:
 
 
 class Storm:
-    """A virt-controller, its API server, and so many VMs to start."""
+    """A virt-controller, its API server, and the VMs to start."""
 
     def __init__(self, vms: int) -> None:
         self.clock = SimulatedClock()
@@ -95,12 +95,12 @@ class Storm:
         return lambda key: self._queues[index].add(key, self.clock.monotonic())
 
     def settle(self, *, without: Resource | None = None) -> None:
-        """Deliver and work until nothing moves; of one resource nothing is delivered."""
+        """Deliver events and reconcile until nothing changes; deliver nothing of the resource `without`."""
         while self._deliver(without) or self._work():
             pass
 
     def run_pods(self) -> None:
-        """Place every Pod and let its containers start, as scheduler and kubelet do."""
+        """Schedule every Pod and start its containers, as scheduler and kubelet do."""
         for key, body in self.store.list(POD):
             self.store.set_pod(key, body["metadata"]["uid"], node="node-1", status=RUNNING)
 
@@ -138,7 +138,7 @@ class Storm:
 
 
 def milliseconds_per_vm(vms: int) -> float:
-    """Start so many; return virt-controller's own CPU time for each."""
+    """Start the VMs; return the CPU time of virt-controller for each."""
     storm = Storm(vms)
     began = time.process_time()
     storm.settle(without=POD)
@@ -153,9 +153,9 @@ def milliseconds_per_vm(vms: int) -> float:
 
 
 def run(report: Report) -> None:
-    """Report the time for many VMs, and how it compares with that for few: it shall not grow with their number.
+    """Report the time for many VMs and its ratio to that for few: it must not grow with the number.
 
-    AssertionError when the bar does not hold, after everything was reported.
+    Raises AssertionError after the last report when the limit is exceeded.
     """
     few, many = milliseconds_per_vm(FEW_VMS), milliseconds_per_vm(VMS)
     report(

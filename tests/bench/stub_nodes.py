@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Scheduler, kubelets and virt-handlers that only say what the real ones would, at once: what is left is the control
-plane's own time. They write as often as the real ones do, so that the API server has as much to do.
+"""Stub scheduler, kubelets and virt-handlers that write what the real ones would, without delay: what remains is
+the time of the control plane. They write as often as the real ones, so that the API server has the same load.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ DONE: Json = {
 
 
 class StubNodes:
-    """Ten nodes on which every launcher comes up and every guest runs, until its Pod is to go."""
+    """Ten nodes on which every launcher starts and every guest runs, until its Pod is deleted."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -53,7 +53,7 @@ class StubNodes:
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def run(self) -> None:
-        """Act until cancelled."""
+        """Run until cancelled."""
         async with asyncio.TaskGroup() as group:
             group.create_task(self._pods.run())
             group.create_task(self._vmis.run())
@@ -86,7 +86,7 @@ class StubNodes:
         task.add_done_callback(self._tasks.discard)
 
     async def _begin(self, key: Key, uid: str) -> None:
-        """Place it, as the scheduler does, and say that it is up, as its kubelet does."""
+        """Bind the Pod, as the scheduler does, and report it as running, as its kubelet does."""
         node = f"node-{int(uid[:4], 16) % NODES}"
         binding = {"metadata": {"name": key.name}, "target": {"kind": "Node", "name": node}}
         path = f"/api/v1/namespaces/{key.namespace}/pods/{key.name}/binding"
@@ -94,7 +94,7 @@ class StubNodes:
         await self._client.patch(POD, key, {"status": UP}, subresource="status")
 
     async def _end(self, key: Key, uid: str) -> None:
-        """Let the guest power off: its virt-handler says so, then the kubelet, who takes the Pod away."""
+        """Power off the guest: virt-handler reports it, then the kubelet, which removes the Pod."""
         pod = self._pods.get(key)
         owners = json.loads(pod)["metadata"].get("ownerReferences", []) if pod else []
         for owner in owners:
@@ -102,12 +102,12 @@ class StubNodes:
             patch = {"status": {"phase": "Succeeded"}, "metadata": {"uid": owner["uid"]}}
             await self._client.patch(VIRTUAL_MACHINE_INSTANCE, vmi, patch, subresource="status")
         await self._client.patch(POD, key, {"status": DONE}, subresource="status")
-        at_once = {"gracePeriodSeconds": 0, "preconditions": {"uid": uid}}  # as a kubelet, which waited for its end
+        at_once = {"gracePeriodSeconds": 0, "preconditions": {"uid": uid}}  # as a kubelet after the grace period
         path = f"/api/v1/namespaces/{key.namespace}/pods/{key.name}"
         await self._client.transport.send(Request("DELETE", path, "delete", json.dumps(at_once).encode()))
 
     async def _start(self, key: Key, vmi: Json) -> None:
-        """Say that the guest runs, and that it is ready, in one write as virt-handler does."""
+        """Report that the guest runs and is ready, in one write as virt-handler does."""
         said = [condition for condition in vmi["status"].get("conditions", []) if condition["type"] != "Ready"]
         interfaces = [
             {"name": "default", "ipAddress": "10.0.0.9", "ipAddresses": ["10.0.0.9"], "mac": "02:00:00:00:00:01"}
@@ -132,7 +132,7 @@ class StubNodes:
 
 
 async def _whatever(doing: Coroutine[Any, Any, None]) -> None:
-    """Do it; what is gone by then needs nothing."""
+    """Run it; ignore objects that are gone."""
     try:
         await doing
     except NotFound:

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How long a guest stood still, by what it says on its console: it ticks fifty times a second, and its log grows.
+"""The downtime of a guest, by its console: it prints fifty times a second, and its log grows.
 
-The clock is this machine's, and not the guest's, which stands still with it.
+Measured with the clock of this machine, because that of the guest stops too.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ RESTING do not. BUSY also writes 16 MiB of its memory over and over, as fast as 
 
 
 class Ticks:
-    """Looks at logs while the block lasts. find: the logs that there are by now."""
+    """Watches logs inside the block. find: returns the logs that exist now."""
 
     def __init__(self, find: Callable[[], Iterable[Path]]) -> None:
         self._find = find
@@ -44,7 +44,7 @@ class Ticks:
         self._thread.join()
 
     def count(self, log: Path) -> int:
-        """Return how often a log was seen to have grown."""
+        """Return how often a log was seen to grow."""
         return sum(path == log for _unused, path in self._seen)
 
     def gap(self, source: Path, target: Path) -> float:
@@ -60,7 +60,7 @@ class Ticks:
                     self._sizes.setdefault(item, 0)
                 searched = time.monotonic()
             for path, size in self._sizes.items():
-                with suppress(OSError):  # its launcher is gone
+                with suppress(OSError):  # its launcher has ended
                     now = path.stat().st_size
                     if now != size:
                         self._sizes[path] = now

@@ -1,11 +1,11 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""mig-stream: how fast a guest's memory gets from one virt-handler to another on this machine, beside a bare relay.
+"""mig-stream: the throughput of a guest's memory between two virt-handlers on this machine, beside a bare relay.
 
-No cluster and no guest: a process writes to a socket as the source's QEMU does, another reads as the target's. Between
-them are two more, with either the tunnel's two ends (TLS) or a copying loop each (none). How long the event loop of the
-source's process had to wait meanwhile is measured as well: other machines' work goes on there.
+No cluster and no guest: one process writes to a socket like the QEMU of the source, another reads like that of the
+target. Between them are two more processes, with either the two ends of the tunnel (TLS) or a copying loop each (none).
+The delay of the event loop in the source's process is measured too: the work for other machines runs there.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _context = multiprocessing.get_context("fork")
 
 
 def run(report: Report) -> None:
-    """Report MB/s of both; AssertionError when the bar does not hold, after everything was reported."""
+    """Report MB/s of both. Raises AssertionError after the last report when the limit is exceeded."""
     pairs = asyncio.run(_make_pairs())
     bare = _measure(_bare_target, _bare_source, pairs)["rate"]
     tunnel = _measure(_tunnel_target, _tunnel_source, pairs)
@@ -77,7 +77,7 @@ def _measure(
     source: Callable[[str, dict[str, SelfSignedPair], int, Queue[float]], None],
     pairs: dict[str, SelfSignedPair],
 ) -> Figures:
-    """Run the four processes; return MB/s, the processor time of the two in the middle, and the longest wait."""
+    """Run the four processes; return MB/s, the CPU time of the two in the middle, and the longest delay."""
     with tempfile.TemporaryDirectory() as home:
         told: dict[str, Queue[float]] = {name: _context.Queue() for name in ("reader", "target", "source")}
         reader = _begin(_read, home, told["reader"])
@@ -163,7 +163,7 @@ def _tunnel_source(home: str, pairs: dict[str, SelfSignedPair], port: int, told:
 
 
 async def _longest_wait(home: str) -> float:
-    """See how late this loop is, for as long as it takes to send half of what is sent."""
+    """Measure the delay of this event loop while the first half of the data is sent."""
     longest, until = 0.0, time.monotonic() + BYTES / 2 / (MB_A_SECOND_AT_LEAST * 1e6)
     while (began := time.monotonic()) < until:
         await asyncio.sleep(_LOOK_SECONDS)
@@ -195,4 +195,4 @@ def _copy(source: socket.socket, target: socket.socket) -> None:
         target.sendall(memoryview(buffer)[:count])
     with suppress(OSError):
         target.shutdown(socket.SHUT_WR)
-    time.sleep(SECONDS)  # what it has used is yet to be read
+    time.sleep(SECONDS)  # the parent still reads the CPU time

@@ -1,13 +1,13 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""mig-parallel: what it brings to send a guest's memory by several connections at once (QEMU's multifd).
+"""mig-parallel: the gain of several connections for a guest's memory (QEMU's multifd).
 
-As mig-stream, with as many threads that write and that read as there are connections; the tunnel's two ends copy all of
-them in one lane, or each in a lane of its own. Where the four processes want more than the processors that there are,
-that says what it costs and not what it could bring. So the source's end is measured alone as well: who is called
-discards what comes, undecrypted and uncopied, and a second lane has a processor that nobody else wants. And the busiest
-thread's time is told: no more gets through than it lets, however many processors there are.
+As mig-stream, with one writing and one reading thread per connection; the two ends of the tunnel copy all of them in
+one thread, or each in its own. When the four processes need more CPUs than the machine has, this shows the cost and not
+the possible gain. So the source is measured alone too: the peer discards the data without decrypting or copying it, and
+a second thread has a free CPU. The time of the busiest thread is reported: it bounds the throughput, however many CPUs
+there are.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class Way:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """Of one run."""
+    """Measurements of one run."""
 
     rate: float
     used: float
@@ -84,7 +84,7 @@ class Seen:
 
 
 def run(report: Report) -> None:
-    """Report the median of each way, one after another in each round."""
+    """Report the median of each way, alternating in each round."""
     pairs = asyncio.run(_make_pairs())
     ways = [
         Way(count, has_lanes, is_half)
@@ -151,7 +151,7 @@ def _busiest(pid: int | None) -> float:
 
 
 def _each(way: Way, act: Callable[[], None]) -> None:
-    """Do something in as many threads as there are connections, and wait for all of them."""
+    """Run one thread per connection, and wait for all of them."""
     threads = [threading.Thread(target=act, daemon=True) for _unused in range(way.connections)]
     for thread in threads:
         thread.start()
@@ -179,7 +179,7 @@ def _read(home: str, way: Way, told: Queue[float]) -> None:
 
 
 def _discard(_home: str, way: Way, pairs: dict[str, SelfSignedPair], told: Queue[float]) -> None:
-    """Be a target that proves itself, and then lets what comes go by."""
+    """Be a target that authenticates and then discards the data."""
     context = server_tls_context(pairs[TARGET], pairs[SOURCE].der)
     with socket.create_server(("127.0.0.1", 0)) as listening:
         told.put(float(listening.getsockname()[1]))
@@ -189,7 +189,7 @@ def _discard(_home: str, way: Way, pairs: dict[str, SelfSignedPair], told: Queue
 def _take(
     listening: socket.socket, way: Way, told: Queue[float], flags: int, context: ssl.SSLContext | None = None
 ) -> None:
-    """Read connections to their ends, and tell of MB/s since the first byte."""
+    """Read connections to their ends; report MB/s since the first byte."""
     began: list[float] = []
     counts: list[int] = []
 
@@ -246,7 +246,7 @@ def _source(
 
 
 def _spread(module: Any, way: Way) -> None:
-    """Let as many connections through as there are, and copy in as many lanes as are wanted: of this process."""
+    """Configure this process: number of connections, and of copying threads."""
     MOST["memory"] = max(CONNECTIONS)
     if not way.has_lanes:
         return

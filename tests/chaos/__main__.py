@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Random people and random faults on two nodes, and an observer who asks nobody: `python -m tests.chaos`.
+"""Random users and random faults on two nodes, and an observer independent of the API: `python -m tests.chaos`.
 
-What is done follows from the seed, what comes of it also from the machine. Every deed is printed; the end is one line
-of JSON. The exit code is 1 when anything was wrong.
+The actions follow from the seed, their effects also from the machine. Every action is printed; the last line is one
+line of JSON. The exit code is 1 after any violation.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Say = Callable[[str], None]
 
 
 def chaos(cluster: Cluster, *, seconds: float, seed: int, say: Say) -> list[str]:
-    """Do it for so long, let it settle, take everything away; return what was wrong."""
+    """Run for `seconds`, let the cluster settle, delete everything; return the violations."""
     dice, journal = random.Random(seed), Journal(say)
     people, faults = People(cluster, dice, journal), Faults(cluster, random.Random(seed + 1), journal)
     observer, roster = Observer(cluster.name), Roster(Lab(cluster.name).api())
@@ -61,7 +61,7 @@ def chaos(cluster: Cluster, *, seconds: float, seed: int, say: Say) -> list[str]
 
 
 def _settle(cluster: Cluster, people: People, observer: Observer) -> list[str]:
-    """Wait until everything is as declared; return what is not."""
+    """Wait until everything matches its declaration; return what does not."""
     cluster.healthy(seconds=90)
     people.let_go_on()
     wrong: list[str] = []
@@ -78,7 +78,7 @@ def _settle(cluster: Cluster, people: People, observer: Observer) -> list[str]:
 
 
 def _is_left(cluster: Cluster, observer: Observer) -> list[str]:
-    """Name what is left of machines after everything was deleted."""
+    """Return what remains of machines after everything was deleted."""
 
     def left() -> list[str]:
         objects = cluster.kubectl("get", "vm,vmi,vmirs,pods", "-n", "default", "-o", "name").split()
@@ -92,7 +92,7 @@ def _is_left(cluster: Cluster, observer: Observer) -> list[str]:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run on a cluster made for it."""
+    """Run on its own cluster."""
     parser = argparse.ArgumentParser(prog="python -m tests.chaos", description=__doc__)
     parser.add_argument("--seconds", type=float, default=3600.0, help="for how long (default: an hour)")
     parser.add_argument("--migrations", type=int, default=0, help="do so many migrations instead, each with a fault")

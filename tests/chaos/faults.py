@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What happens to a cluster meanwhile: parts killed and stopped, nodes frozen, cut off, without power."""
+"""Faults of a cluster: processes killed and stopped, nodes frozen, partitioned, without power."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ APART_SECONDS = (4.0, 20.0)
 
 @dataclass
 class Faults:
-    """One at a time on nodes; what is to be undone is undone in its time."""
+    """One fault at a time on nodes; each is healed when its time is over."""
 
     cluster: Cluster
     dice: random.Random
@@ -35,7 +35,7 @@ class Faults:
     _undo: list[tuple[float, Callable[[], None]]] = field(default_factory=list)
 
     def act(self) -> None:
-        """Undo what is over, and break something when it is time."""
+        """Heal faults that are over, and inject one when it is time."""
         now = time.monotonic()
         for item in [item for item in self._undo if item[0] <= now]:
             self._undo.remove(item)
@@ -47,7 +47,7 @@ class Faults:
         self.dice.choice((*deeds, self._power))()
 
     def heal(self) -> None:
-        """Undo everything, now."""
+        """Heal everything now."""
         for _unused, undo in self._undo:
             undo()
         self._undo.clear()
@@ -73,7 +73,7 @@ class Faults:
         program = self.dice.choice(("kubelet", "containerd", "kube-apiserver", "etcd"))
         where = ("--node", self._node()) if program in ("kubelet", "containerd") else ()
         if program == "kubelet" and not self._are_schedulable():
-            return  # a kubelet that starts anew ends what its node's labels would not let in (docs/architecture.md)
+            return  # a restarted kubelet ends Pods that its node's labels would not admit (docs/architecture.md)
         self.journal.note(f"kill {program} {' '.join(where)}")
         self.cluster.lab("kill", *where, program)
 
@@ -117,7 +117,7 @@ class Faults:
         self._later(seconds, mend)
 
     def _power(self) -> None:
-        """Without power, and at once with it again: its kubelet and containers begin anew."""
+        """Cut the power and restore it at once: kubelet and containers restart."""
         if self._broken or self.dice.random() < 0.5:
             return
         node = self._node()

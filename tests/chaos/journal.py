@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What was done to whom, when, and what came of it: printed as it happens, and asked afterwards why a guest ended."""
+"""All actions: target, time and result. Printed at once, and searched later for the reason why a guest ended."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Names = frozenset[str]
 
 @dataclass(frozen=True)
 class Deed:
-    """Something that may end guests, or not."""
+    """An action that may or may not end guests."""
 
     at: float
     """When it was begun (monotonic)."""
@@ -26,7 +26,7 @@ class Deed:
 
 @dataclass
 class Journal:
-    """Every deed, in its order."""
+    """Every action, in order."""
 
     say: Callable[[str], None]
     began: float = field(default_factory=time.monotonic)
@@ -35,19 +35,19 @@ class Journal:
     """Answers that no user should get."""
 
     def note(self, what: str, *, ends: Iterable[str] = ()) -> None:
-        """Write down what is about to be done."""
+        """Record an action before it happens."""
         deed = Deed(time.monotonic(), what, frozenset(ends))
         self.deeds.append(deed)
         self.say(json.dumps({"at": round(deed.at - self.began, 1), "does": what}))
 
     def answer(self, said: str, *, is_surprise: bool = False) -> None:
-        """Write down what came of it."""
+        """Record the result of the last action."""
         if is_surprise:
             self.surprises.append(f"{self.deeds[-1].what}: {said}")
         self.say(json.dumps({"at": round(time.monotonic() - self.began, 1), "said": said[:300]}))
 
     def why(self, names: Names, since: float, until: float) -> str | None:
-        """Say which deed may have ended a guest that has these names; None when there was none in that time."""
+        """Return the action that may have ended a guest with one of these names in that time; None without one."""
         found = (deed for deed in reversed(self.deeds) if since <= deed.at <= until and deed.ends & names)
         deed = next(found, None)
         return None if deed is None else deed.what

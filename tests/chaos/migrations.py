@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Migrations, each with a random fault at a random moment: nothing is lost and nothing doubled, whatever dies.
+"""Migrations, each with a random fault at a random moment: no guest is lost or duplicated.
 
-What is done follows from the seed. An observer reads the QEMU processes of both nodes and asks nobody (observer,
-motion); the guest's counter, which it keeps in memory, tells whether it is the one that it was.
+The actions follow from the seed. An observer reads the QEMU processes of both nodes and not the API (observer, motion);
+the guest's counter, kept in its memory, shows that it is the same guest.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Say = Callable[[str], None]
 
 @dataclass
 class Journeys:
-    """Of the machines of one cluster."""
+    """The migrations of the machines of one cluster."""
 
     cluster: Cluster
     dice: random.Random
@@ -50,7 +50,7 @@ class Journeys:
     """The instance and its guest's counter, by machine."""
 
     def begin(self) -> None:
-        """Have the machines run."""
+        """Start the machines."""
         self.cluster.apply(*(a_vm(name) for name in MACHINES))
         for name in MACHINES:
             self.cluster.running(name)
@@ -58,7 +58,7 @@ class Journeys:
             self.counters[name] = self._count(name) or ("", 0)
 
     def travel(self) -> None:
-        """Migrate one, with a fault in the middle; see what came of it."""
+        """Migrate one machine, with a fault in the middle; check the result."""
         name = self.dice.choice(MACHINES)
         vmi = self.cluster.get("vmi", name) or {}
         source = vmi.get("status", {}).get("nodeName", "")
@@ -103,9 +103,9 @@ class Journeys:
         return True
 
     def _see_what_came(self, name: str, migration: str, *, may_end: bool) -> None:
-        """See that a guest counts on once its fault is over: the same one, unless it may have ended.
+        """Check that the guest goes on counting after the fault: the same guest, unless the fault may end it.
 
-        What a guest has printed is there after its end, too: it must be seen to count.
+        The console keeps old output after the end of a guest: the counter must be seen to grow.
         """
         known, seen_first = self.counters[name], dict[str, int]()
 
@@ -127,10 +127,10 @@ class Journeys:
         self.journal.answer(str(self.counters[name]))
 
     def _is_whole(self) -> bool:
-        """Tell whether what was broken is back.
+        """Whether everything that the fault broke is back.
 
-        A kubelet that has started a part again often waits up to five minutes before the next time: that Pod is made
-        anew, as a person would have it. The guests have to do without it until then.
+        A kubelet that has restarted a container often waits up to five minutes before the next restart. Such a Pod is
+        deleted, as an operator would do; the guests run on without it meanwhile.
         """
         for pod in self.cluster.list("pods", "-n", "kubevirt"):
             states = [status.get("state", {}) for status in pod["status"].get("containerStatuses", ())]
@@ -143,7 +143,7 @@ class Journeys:
         return said == ["True"] * len(self.cluster.nodes) and set(handlers) == {str(len(self.cluster.nodes))}
 
     def _count(self, name: str) -> tuple[str, int] | None:
-        """Return the instance that runs and its guest's counter, of the Pod that has it."""
+        """Return the running instance and the counter of its guest, from the console of its Pod."""
         vmi = self.cluster.get("vmi", name)
         status = {} if vmi is None else vmi.get("status", {})
         if vmi is None or status.get("phase") != "Running":
@@ -158,7 +158,7 @@ class Journeys:
         return None
 
     def _choose(self, vmi: dict[str, Any], source: str) -> tuple[Callable[[], None] | None, bool]:
-        """Return a fault, and whether the guest may end by it."""
+        """Return a fault, and whether it may end the guest."""
         uid = str(vmi.get("metadata", {}).get("uid", ""))
         other = next((node for node in self.cluster.nodes if node != source), source)
         where = self.dice.choice((source, other))
@@ -212,7 +212,7 @@ class Journeys:
 
 
 def migrations(cluster: Cluster, *, count: int, seed: int, say: Say) -> list[str]:
-    """Do so many; return what was wrong."""
+    """Run `count` migrations; return the violations."""
     journeys = Journeys(cluster, random.Random(seed), Journal(say))
     observer, motion = Observer(cluster.name), Motion()
     with watching(lambda: motion.look(observer.guests()), LOOK_SECONDS):

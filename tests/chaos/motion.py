@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which QEMU processes run a guest's code, seen from outside: by what the kernel says that their processors used.
+"""Which QEMU processes execute a guest, seen from outside: by the CPU time that the kernel counts.
 
-A migration has two processes of one machine, of which one may run. A thread of a processor that stands still uses no
-time. So whoever begins to run must find the one before it at rest for good: seen after that it uses none.
+A migration has two processes of one machine, and only one may execute. A stopped vCPU thread uses no CPU time. So when
+one starts to execute, the other must have stopped for good: it uses none any more.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ RUNS_NANOSECONDS = 3_000_000
 
 @dataclass
 class Motion:
-    """Asked again and again about every process there is."""
+    """Polled repeatedly for every QEMU process."""
 
     proc: Path = Path("/proc")
     doubles: list[str] = field(default_factory=list)
@@ -42,7 +42,7 @@ class Motion:
         self._used = {guest: self._used[guest] for guest in guests if guest in self._used}
 
     def _follow(self, machine: str, moved: list[Guest]) -> None:
-        """In the look in which one takes over both have run: the one that did not run before is who goes on."""
+        """When the guest switches between two looks, both have executed: the one that did not before is the new one."""
         before = self._runner.get(machine)
         others = [item for item in moved if item != before]
         if len(others) > 1:

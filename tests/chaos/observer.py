@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Guests, counted from outside: the QEMU processes in a lab's control groups, and nothing that anybody says of them."""
+"""Counts guests from outside: the QEMU processes in the control groups of a lab, independent of every report."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Life:
 
 @dataclass
 class Observer:
-    """Looks for guests, and remembers when each was there."""
+    """Looks for guests, and records when each was there."""
 
     lab: str
     proc: Path = Path("/proc")
@@ -48,11 +48,11 @@ class Observer:
     looks: int = 0
 
     def guests(self) -> list[Guest]:
-        """Return every guest that there is, and remember nothing."""
+        """Return every current guest, without recording it."""
         return sorted(self._guests())
 
     def look(self) -> list[Guest]:
-        """Take note of every guest that there is."""
+        """Record every current guest."""
         found, now = sorted(self._guests()), time.monotonic()
         self.looks += 1
         self._compare(found)
@@ -63,7 +63,7 @@ class Observer:
         return found
 
     def _compare(self, found: list[Guest]) -> None:
-        """Complain of two guests of one machine. A look takes a moment: both must be there after it."""
+        """Report two guests of one machine. A look takes a moment: both must still be there after it."""
         by_machine = defaultdict[str, list[Guest]](list)
         for item in found:
             by_machine[item.machine].append(item)
@@ -82,7 +82,7 @@ class Observer:
                 yield guest
 
     def _read(self, pid: int) -> Guest | None:
-        """Return a process that is a guest of the lab; one that has ended, and waits to be buried, is none."""
+        """Return a process that is a guest of the lab; a zombie is none."""
         try:
             words = (self.proc / str(pid) / "cmdline").read_bytes().decode(errors="replace").split("\0")
             if not words[0].endswith("/qemu-system-x86_64") or "-uuid" not in words:

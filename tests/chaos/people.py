@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What people do to machines, at random and against each other: every verb, every strategy, every way to delete."""
+"""Actions of users on machines, random and concurrent: every verb, every strategy, every way to delete."""
 
 from __future__ import annotations
 
@@ -38,19 +38,19 @@ USUAL = re.compile(
 
 @dataclass
 class People:
-    """Everybody who uses one cluster."""
+    """All users of one cluster."""
 
     cluster: Cluster
     dice: random.Random
     journal: Journal
 
     def act(self) -> None:
-        """Have one of them do something."""
+        """Let one user act."""
         deeds, weights = zip(*self._deeds(), strict=True)
         self.dice.choices(deeds, weights)[0]()
 
     def let_go_on(self) -> None:
-        """Unpause and thaw whatever somebody has left so."""
+        """Unpause and thaw all guests that a user has left paused or frozen."""
         for vmi in self.cluster.list("vmi"):
             for verb in ("unpause", "unfreeze"):
                 self._call("virtualmachineinstances", vmi["metadata"]["name"], verb)
@@ -84,7 +84,7 @@ class People:
             made |= {"kind": "VirtualMachineInstanceReplicaSet", "metadata": {"name": SET}, "spec": spec}
         elif kind == "vmi":
             made |= {"kind": "VirtualMachineInstance", "metadata": {"name": BARE}, "spec": template["spec"]}
-        ends = (f"vm/{name}",) if strategy == "Halted" else ()  # an instance that was left behind is its, then
+        ends = (f"vm/{name}",) if strategy == "Halted" else ()  # an orphaned instance then belongs to it
         what = f"create {kind}/{made['metadata']['name']} {strategy if kind == 'vm' else ''}"
         self._kubectl(what, ends, "create", "-f", "-", given=json.dumps(made))
 
@@ -99,7 +99,8 @@ class People:
     def _call(self, of: str, name: str, verb: str, body: dict[str, Any] | None = None) -> None:
         path = f"/apis/subresources.kubevirt.io/v1/namespaces/{NAMESPACE}/{of}/{name}/{verb}"
         short = "vm" if of == "virtualmachines" else "vmi"
-        # A soft reboot without an agent is a power button: whoever is killed meanwhile does not know what it was for.
+        # A soft reboot without an agent presses the power button: after a crash, virt-handler no longer knows the
+        # reason.
         ends = (f"{short}/{name}",) if verb in ("stop", "restart", "softreboot") else ()
         what = f"{verb} {short}/{name} {json.dumps(body) if body else ''}"
         self._kubectl(what, ends, "replace", "--raw", path, "-f", "-", given=json.dumps(body or {}))

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which instance was whose: read of the API again and again, and never forgotten."""
+"""Which VMI belonged to which VM: read from the API repeatedly, and never forgotten."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ OWNERS = {"VirtualMachine": "vm", "VirtualMachineInstanceReplicaSet": "vmirs"}
 
 @dataclass
 class Roster:
-    """A VMI stays until its guest is gone, so that whoever looks twice a second has seen each that had one."""
+    """A VMI exists until its guest is gone, so a poll twice a second sees each VMI that had one."""
 
     api: Api
     names: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     """UID of a VMI -> what deeds call it."""
 
     def look(self) -> None:
-        """Take note of every instance that there is."""
+        """Record every current VMI."""
         try:
             listed = self.api.get(VMIS)
         except ApiError:
-            return  # the API server was killed; the next look is another connection
+            return  # the API server was killed; the next look opens another connection
         for vmi in listed["items"] if listed else ():
             self._note(vmi["metadata"])
 
@@ -41,5 +41,5 @@ class Roster:
         self.names[uid] |= {f"{OWNERS[owner['kind']]}/{owner['name']}" for owner in owners if owner["kind"] in OWNERS}
 
     def known(self, uid: str) -> Names:
-        """Return what deeds call an instance."""
+        """Return the names under which actions know a VMI."""
         return frozenset(self.names.get(uid, ()))

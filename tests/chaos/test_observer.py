@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Two guests of one machine are seen, whatever else runs; and when a guest was there."""
+"""The observer detects two guests of one machine, and when a guest was there."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ UUID, OTHER = "6a1a24a1-4061-4607-8bf4-a3963d0c5895", "0b5f1e2c-7a41-4d7e-9f43-2
 
 @dataclass
 class Proc:
-    """A /proc with processes that a test makes and ends."""
+    """A fake /proc with processes that a test starts and ends."""
 
     path: Path
 
@@ -26,7 +26,7 @@ class Proc:
         self._write(pid, "\0".join(words), f"4:cpu:/lab/{lab}/node-1/kubepods/burstable/pod1\n")
 
     def is_dead(self, pid: int) -> None:
-        """Nobody has asked yet how it ended."""
+        """It stays a zombie until its parent reads its exit code."""
         self._write(pid, "", "0::/\n")
 
     def is_gone(self, pid: int) -> None:
@@ -47,7 +47,7 @@ def proc(tmp_path: Path) -> Proc:
     return Proc(tmp_path)
 
 
-def test_two_guests_of_one_machine_are_told_once(proc: Proc) -> None:
+def test_two_guests_of_one_machine_are_reported_once(proc: Proc) -> None:
     observer = Observer("chaos", proc.path)
     proc.runs(10)
     proc.runs(11)
@@ -60,7 +60,7 @@ def test_two_guests_of_one_machine_are_told_once(proc: Proc) -> None:
     assert "pid=11" in observer.doubles[0]
 
 
-def test_guests_of_two_machines_of_other_labs_and_what_is_no_guest_are_no_double(proc: Proc) -> None:
+def test_guests_of_two_machines_of_other_labs_and_other_processes_are_no_duplicates(proc: Proc) -> None:
     observer = Observer("chaos", proc.path)
     proc.runs(10)
     proc.runs(11, OTHER)
@@ -79,7 +79,7 @@ def test_guests_of_two_machines_of_other_labs_and_what_is_no_guest_are_no_double
     ]
 
 
-def test_one_guest_after_the_other_is_no_double_and_the_first_is_over(proc: Proc) -> None:
+def test_a_guest_after_the_end_of_the_first_is_no_duplicate(proc: Proc) -> None:
     observer = Observer("chaos", proc.path)
     proc.runs(10)
     observer.look()

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A guest that ends has a reason among what was done; without one, it was lost."""
+"""A guest that ends needs an action as its reason; without one it was lost."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ BEGAN, ENDED = 1000.0, 1060.0
 
 
 def complaints(*deeds: Deed, is_over: bool = True) -> list[str]:
-    """Return what is wrong with a guest of vm/a on node-1 that was seen from BEGAN to ENDED."""
+    """Return the violations for a guest of vm/a on node-1 that was seen from BEGAN to ENDED."""
     observer, roster, journal = Observer("chaos"), Roster(cast("Any", None)), Journal(lambda _text: None, BEGAN)
     observer.lives[Guest("machine", "uid", "node-1", 7, 1)] = Life(BEGAN, ENDED, is_over)
     roster.names["uid"] |= {"vm/a", "vmi/a"}
@@ -27,7 +27,7 @@ def complaints(*deeds: Deed, is_over: bool = True) -> list[str]:
 
 
 @pytest.mark.parametrize("whose", ["vm/a", "vmi/a", "uid/uid", "node/node-1"])
-def test_whoever_is_ended_by_a_deed_is_not_lost(whose: str) -> None:
+def test_a_guest_ended_by_an_action_is_not_lost(whose: str) -> None:
     assert not complaints(Deed(ENDED - 1, "stop", frozenset({whose})))
 
 
@@ -40,16 +40,16 @@ def test_whoever_is_ended_by_a_deed_is_not_lost(whose: str) -> None:
         pytest.param(Deed(BEGAN - GRACE_SECONDS - 1, "stop", frozenset({"vm/a"})), id="long before"),
     ],
 )
-def test_whoever_ends_without_a_deed_of_its_own_is_lost(deed: Deed) -> None:
+def test_a_guest_that_ends_without_an_action_is_lost(deed: Deed) -> None:
     assert len(complaints(deed)) == 1
 
 
-def test_whoever_is_still_there_is_not_lost() -> None:
+def test_a_guest_that_still_runs_is_not_lost() -> None:
     assert not complaints(is_over=False)
 
 
 class Settled:
-    """A cluster of one VM, as its parts say that it is."""
+    """A cluster of one VM, as its objects report it."""
 
     def __init__(self, strategy: str, word: str, phase: str | None) -> None:
         meta, ready = {"name": "a", "uid": "vm-uid"}, phase == "Running"
@@ -64,7 +64,7 @@ class Settled:
 
 
 class Counted:
-    """An observer that has counted guests."""
+    """An observer with given guests."""
 
     def __init__(self, *instances: str) -> None:
         self._instances = instances
@@ -88,7 +88,7 @@ class Counted:
         ("Manual", "Stopped", None, ("another",), False),
     ],
 )
-def test_what_has_settled_is_as_declared_or_is_named(
+def test_a_settled_cluster_matches_its_declaration_or_the_difference_is_named(
     strategy: str, word: str, phase: str | None, guests: tuple[str, ...], is_right: bool
 ) -> None:
     cluster, observer = Settled(strategy, word, phase), Counted(*guests)

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is wrong after chaos: two guests of a machine, a guest that ended for no reason, a machine not as declared."""
+"""Violations after chaos: two guests of a machine, a guest that ended for no reason, a machine that does not match."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Object = dict[str, Any]
 
 
 def ended_for_no_reason(observer: Observer, roster: Roster, journal: Journal) -> Iterator[str]:
-    """Name each guest that ended though nobody did anything that may end it since the one before it."""
+    """Return each guest that ended without an action since the previous guest that may have ended it."""
     before: dict[str, float] = {}
     for guest, life in sorted(observer.lives.items(), key=lambda live: live[1].first):
         since = before.get(guest.machine, journal.began) - GRACE_SECONDS
@@ -37,7 +37,7 @@ def _names(guest: Guest, roster: Roster) -> frozenset[str]:
 
 
 def not_as_declared(cluster: Cluster, observer: Observer) -> list[str]:
-    """Say what is not as the objects want it, now that nothing is done any more."""
+    """Return what does not match the objects after the last action."""
     try:
         vms, vmis, pods = (cluster.list(kind, "-n", "default") for kind in ("vm", "vmi", "pods"))
         sets = cluster.list("vmirs", "-n", "default")

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Look again and again beside what is being done."""
+"""Poll in the background."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def watching(look: Callable[[], object], seconds: float) -> Iterator[None]:
-    """Look every so many seconds, from a thread of its own, until the block ends."""
+    """Call `look` every `seconds` from a thread, until the block ends."""
     ends = threading.Event()
 
     def run() -> None:

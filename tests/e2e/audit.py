@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Who wrote what, and when, from the API server's audit log."""
+"""Writes and their times, from the audit log of the API server."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ COMPONENTS = ("kubevirt-controller", "kubevirt-apiserver", "kubevirt-handler")
 
 
 def writes(log: Path, namespace: str) -> Counter[tuple[str, str, str]]:
-    """Count accepted writes of our components that concern a namespace: (component, verb, resource)."""
+    """Count accepted writes of our components in a namespace, by (component, verb, resource)."""
     counted: Counter[tuple[str, str, str]] = Counter()
     for component, event in _accepted(log, namespace):
         where = event["objectRef"]
@@ -28,14 +28,14 @@ def writes(log: Path, namespace: str) -> Counter[tuple[str, str, str]]:
 
 
 def times(log: Path, namespace: str, resource: str) -> list[datetime]:
-    """Return when our components have made objects of a resource in a namespace, the first time first."""
+    """Return when our components created objects of a resource in a namespace, sorted."""
     made = (event for _unused, event in _accepted(log, namespace) if event["verb"] == "create")
     found = (item["requestReceivedTimestamp"] for item in made if item["objectRef"]["resource"] == resource)
     return sorted(map(datetime.fromisoformat, found))
 
 
 def _accepted(log: Path, namespace: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Read each write of ours that concerns a namespace, with the component's name."""
+    """Yield each accepted write of ours in a namespace, with the name of the component."""
     with log.open() as lines:
         for line in lines:
             if "serviceaccount:kubevirt:" not in line:

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A deployed cluster as a test sees it: kubectl, waiting, a guest's console. Making one is conftest.py's job."""
+"""A deployed cluster as a test sees it: kubectl, waiting, a guest's console. conftest.py creates it."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ print("done")
 
 
 class KubectlFailed(AssertionError):
-    """kubectl ended with an error; the text has the command and what it said."""
+    """kubectl failed; the text has the command and its output."""
 
 
 @dataclass(frozen=True)
@@ -91,24 +91,24 @@ class Cluster:
     """The kubectl to run."""
 
     def kubectl(self, *arguments: str, given: str | None = None) -> str:
-        """Run kubectl and return what it printed; the error of a failure is in the exception."""
+        """Run kubectl and return its output; raise KubectlFailed on an error."""
         done = self.try_kubectl(*arguments, given=given)
         if done.returncode != 0:
             raise KubectlFailed(f"kubectl {' '.join(arguments)}: {done.stderr}")
         return done.stdout
 
     def try_kubectl(self, *arguments: str, given: str | None = None) -> subprocess.CompletedProcess[str]:
-        """Run kubectl, whatever comes of it."""
+        """Run kubectl and ignore errors."""
         command = [*self.program, *arguments]
         return subprocess.run(command, input=given, capture_output=True, text=True, timeout=900, check=False)
 
     def get(self, kind: str, name: str, namespace: str = "default") -> dict[str, Any] | None:
-        """Return an object, None when there is none."""
+        """Return an object; None when it does not exist."""
         text = self.kubectl("get", kind, name, "-n", namespace, "-o", "json", "--ignore-not-found")
         return json.loads(text) if text else None
 
     def list(self, kind: str, *arguments: str) -> list[dict[str, Any]]:
-        """Return objects of all namespaces unless the arguments say otherwise."""
+        """Return objects, of all namespaces by default."""
         where = arguments if "-n" in arguments else ("-A", *arguments)
         return json.loads(self.kubectl("get", kind, *where, "-o", "json"))["items"]
 
@@ -148,7 +148,7 @@ class Cluster:
         return vmi
 
     def another(self, name: str, uid: str, *, seconds: float = 60) -> dict[str, Any]:
-        """Wait until a VM has another instance than the one of this UID, and return it."""
+        """Wait until a VM has an instance with another UID, and return it."""
 
         def look() -> dict[str, Any] | None:
             vmi = self.get("vmi", name)
@@ -158,15 +158,15 @@ class Cluster:
         return found
 
     def told(self, uid: str, namespace: str = "default") -> list[tuple[str, str, str]]:
-        """Return the Events about an object, the oldest first: type, reason and message of each."""
+        """Return the Events of an object, oldest first: type, reason and message of each."""
         events = self.list("events", "-n", namespace, "--field-selector", f"involvedObject.uid={uid}")
         events.sort(key=lambda item: int(item["metadata"]["resourceVersion"]))
         return [(event["type"], event["reason"], event["message"]) for event in events]
 
     def eventually(self, look: Any, *, seconds: float, what: str) -> Any:
-        """Look again until the answer is truthy, for what no watch can tell.
+        """Poll until the result is truthy, for state without a watch.
 
-        An error of kubectl is no answer yet: a kubelet that was just started knows none of its Pods.
+        Errors of kubectl are retried: a restarted kubelet does not know its Pods yet.
         """
         deadline = time.monotonic() + seconds * PATIENCE
         trouble: KubectlFailed | None = None
@@ -181,9 +181,9 @@ class Cluster:
             time.sleep(0.1)
 
     def launcher(self, vmi: str, namespace: str = "default") -> dict[str, Any]:
-        """Return the one launcher Pod of a VMI that has not ended; of several the one that was granted the run.
+        """Return the launcher Pod of a VMI that has not ended; with several, the one that owns the run.
 
-        Another one may be a migration's, that waits for a node.
+        Another one may be the target of a migration that waits for a node.
         """
         found = self.list("pods", "-n", namespace, "-l", f"kubevirt.io=virt-launcher,vmi.kubevirt.io/id={vmi}")
         alive = [pod for pod in found if pod["status"]["phase"] in ("Pending", "Running")]
@@ -195,12 +195,14 @@ class Cluster:
     def subresource(
         self, name: str, verb: str, namespace: str = "default", body: str = "{}", of: str = "virtualmachines"
     ) -> None:
-        """Call start, stop or restart of a VM, or a verb of a VMI, as virtctl does."""
+        """Call start, stop or restart of a VM, or a subresource of a VMI, as virtctl does."""
         path = f"/apis/subresources.kubevirt.io/v1/namespaces/{namespace}/{of}/{name}/{verb}"
         self.kubectl("replace", "--raw", path, "-f", "-", given=body)
 
     def kill(self, victim: str, *words: str) -> int:
-        """kill -9 a part by its role, on every node or in the lab's control plane; return how many processes."""
+        """kill -9 a process by its role, on every node or in the control plane of the lab; return the number of
+        processes.
+        """
         if victim in CONTROL_PLANE:
             self.lab("kill", victim)
             return 1
@@ -211,21 +213,21 @@ class Cluster:
         return self.signal(signal.SIGKILL, victim, *words)
 
     def signal(self, number: signal.Signals, victim: str, *words: str) -> int:
-        """Send a signal to a part on every node; return to how many processes."""
+        """Send a signal to a process on every node; return the number of processes."""
         sent = (self.on_node(node, SIGNAL, str(int(number)), *VICTIMS[victim], *words) for node in self.nodes)
         return sum(map(int, sent))
 
     def emulators(self) -> list[str]:
-        """Return the VMI UID of every QEMU that runs on any node: the oracle of "never two"."""
+        """Return the VMI UID of every QEMU on all nodes; shows whether a guest runs twice."""
         return sorted(uid for node in self.nodes for uid in self.emulators_on(node))
 
     def emulators_on(self, node: str) -> list[str]:
-        """Return the VMI UID of every QEMU that runs on this node."""
+        """Return the VMI UID of every QEMU on this node."""
         found: list[str] = json.loads(self.on_node(node, EMULATORS))
         return found
 
     def healthy(self, *, seconds: float = 60) -> None:
-        """Wait until the API serves, nodes are Ready and the control plane's Pods are."""
+        """Wait until the API serves, nodes are Ready and the Pods of the control plane are."""
         self.eventually(
             lambda: self.try_kubectl("get", "--raw", "/readyz").returncode == 0,
             seconds=seconds,
@@ -235,7 +237,7 @@ class Cluster:
         self.eventually(lambda: not self._unready(), seconds=seconds, what="the control plane's Pods are Ready")
 
     def _unready(self) -> list[str]:
-        """Name the control plane's Pods that are not Ready; one that is on its way out never will be."""
+        """Return the control plane's Pods that are not Ready, without those being deleted."""
         pods = [item for item in self.list("pods", "-n", "kubevirt") if "deletionTimestamp" not in item["metadata"]]
         ready = {"type": "Ready", "status": "True"}
         return [
@@ -245,7 +247,7 @@ class Cluster:
         ]
 
     def lab(self, *arguments: str) -> str:
-        """Run the lab's own command on this lab."""
+        """Run the lab command for this lab."""
         verb = 2 if arguments[0] in ("node", "image") else 1
         command = [sys.executable, "-m", "lab", *arguments[:verb], "--name", self.name, *arguments[verb:]]
         return subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
@@ -255,20 +257,20 @@ class Cluster:
         return self.lab("node", "exec", node, "--", "python3", "-c", script, *arguments)
 
     def try_on_node(self, node: str, script: str, *arguments: str) -> str:
-        """Run a Python script inside a node; nothing if it fails."""
+        """Run a Python script inside a node; ignore failures."""
         try:
             return self.on_node(node, script, *arguments).strip()
         except subprocess.CalledProcessError:
             return ""
 
     def has_run(self, vmi: str, *, seconds: float) -> None:
-        """Wait until an instance's launcher has run for so long."""
+        """Wait until the launcher of an instance has run for `seconds`."""
         (compute,) = self.launcher(vmi)["status"]["containerStatuses"]
         then = datetime.fromisoformat(compute["state"]["running"]["startedAt"]) + timedelta(seconds=seconds)
         self.eventually(lambda: datetime.now(UTC) > then, seconds=seconds, what=f"{vmi} has run for {seconds} s")
 
     def tell(self, vmi: str, what: str) -> None:
-        """Have a guest do one of the things of tests.e2e.machines.does_when_told, as soon as it serves."""
+        """Have a guest run a command of tests.e2e.machines.does_when_told, as soon as it serves."""
         launcher = self.launcher(vmi)
         url = f"http://{launcher['status']['podIP']}:8080/cgi-bin/{what}"
         node = launcher["spec"]["nodeName"]
@@ -276,7 +278,7 @@ class Cluster:
 
     @contextmanager
     def console(self, pod: str, namespace: str = "default") -> Iterator[Console]:
-        """Follow a launcher's log, where the guest's serial console is copied."""
+        """Follow the log of a launcher, which copies the guest's serial console."""
         command = [
             *(*self.program, "--kubeconfig", str(self.kubeconfig)),
             *("logs", "-f", "-n", namespace, pod, "-c", "compute"),
@@ -288,6 +290,6 @@ class Cluster:
                 process.kill()
 
     def counter(self, pod: str, namespace: str = "default") -> int:
-        """Return the guest's newest counter."""
+        """Return the newest value of the guest's counter."""
         found = COUNTER.findall(self.kubectl("logs", "-n", namespace, pod, "-c", "compute", "--tail=50"))
         return int(found[-1]) if found else 0

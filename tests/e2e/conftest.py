@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Labs with the control plane on them (deployed.py), each for as many test modules as can bear each other: to have one
-made costs about as much as what most modules do with it. What a module leaves of machines is removed at its end.
+"""Labs with the control plane (deployed.py), each shared by as many test modules as possible: creating one costs
+about as much as most modules need for their tests. The machines of a module are deleted at its end.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def _together(file: str) -> tuple[str, ...]:
 
 
 def _place(item: pytest.Item) -> tuple[int, int]:
-    """Say when a test is to come: by its file, or by the first of the files that share a lab."""
+    """Return the sort key of a test: its file, or the first of the files that share a lab."""
     file, together = item.path.stem, _together(item.path.stem)
     return LONGEST.index(together[0]) if together[0] in LONGEST else len(LONGEST), together.index(file)
 
@@ -46,9 +46,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 class ByLab(LoadFileScheduling):
-    """Give a file to one worker, and with it those that share its lab.
+    """Schedule a file on one worker, and with it those that share its lab.
 
-    xdist's own marks of groups are lost with pytest 9.2.
+    xdist loses its own group marks with pytest 9.2.
     """
 
     def _split_scope(self, nodeid: str) -> str:
@@ -62,28 +62,28 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> ByLab:
 
 @pytest.fixture(scope="session")
 def shared_cluster(worker_id: str) -> Iterator[Cluster]:
-    """Of one worker: files are given to two (noxfile.py), and half of what they do is waiting."""
+    """One per worker: files run on two workers (noxfile.py), and half of their time is waiting."""
     with deployed(f"e2e-{worker_id}") as made:
         yield made
 
 
 @pytest.fixture(scope="module")
 def cluster(shared_cluster: Cluster) -> Iterator[Cluster]:
-    """A cluster without machines; a module that breaks it overrides this by one of its own."""
+    """A cluster without machines; a module that breaks it overrides this fixture with its own."""
     yield shared_cluster
     shared_cluster.kubectl("delete", MACHINES, "--all", "--all-namespaces")
 
 
 @pytest.fixture(scope="session")
 def shared_pair() -> Iterator[tuple[Cluster, ExitStack]]:
-    """Two nodes, and what ends them: a lab that nobody uses costs the others a third of a processor."""
+    """Two nodes, deleted after use: an idle lab costs the others a third of a CPU."""
     with ExitStack() as stack:
         yield stack.enter_context(deployed("pair", 2, control_plane_workload_update_methods=["LiveMigrate"])), stack
 
 
 @pytest.fixture(scope="module")
 def nodes(shared_pair: tuple[Cluster, ExitStack], request: pytest.FixtureRequest) -> Iterator[Cluster]:
-    """Two nodes without machines, between which they move."""
+    """Two nodes without machines, for migrations."""
     cluster, stack = shared_pair
     yield cluster
     if request.path.stem == _together(request.path.stem)[-1]:

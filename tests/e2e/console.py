@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a guest prints, read as it comes; and how patient a test is. Whose console it is, the cluster knows."""
+"""The console of a guest, read as it is printed, and the time limits of tests."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ say of when."""
 
 
 class NotYet(AssertionError):
-    """What was waited for did not come in time; the text has the last state seen."""
+    """The wait has timed out; the text has the last state."""
 
 
 @dataclass
 class Console:
-    """A guest's console as it is being printed."""
+    """The console of a guest while it is printed."""
 
     process: subprocess.Popen[bytes]
     seen: str = ""

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Make a lab with the control plane on it, as a user would: by the collection's own role."""
+"""Create a lab with the control plane, as a user would: with the collection's role."""
 
 from __future__ import annotations
 
@@ -31,12 +31,11 @@ ROLE = """
 
 @contextmanager
 def deployed(name: str, nodes: int = 1, **options: Any) -> Iterator[Cluster]:
-    """Have a lab with the control plane deployed inside the block, and nothing of it left after.
+    """Have a lab with the control plane inside the block, and delete it after.
 
-    options: of the role, beside the usual one.
-    Two checkouts on one machine keep apart by E2E_LAB_PREFIX.
-    The nodes have the images from their first moment. That they can be brought is shown by the Molecule scenario of
-    that role, and the playbook of both by test_readme.py.
+    options: of the role, beside the usual one. Two checkouts on one machine need different values of E2E_LAB_PREFIX.
+    The nodes have the images from their creation. The Molecule scenario of role launcher_image tests their import, and
+    test_readme.py the playbook for both.
     """
     name = os.environ.get("E2E_LAB_PREFIX", "") + name
     lab = Lab(name)
@@ -53,19 +52,19 @@ def deployed(name: str, nodes: int = 1, **options: Any) -> Iterator[Cluster]:
 
 
 def upgrade(cluster: Cluster, **options: Any) -> None:
-    """Apply the control plane once more, by its role alone: nothing is brought to the nodes."""
+    """Apply the role of the control plane once more, without changes to the nodes."""
     _apply(Lab(cluster.name), options)
 
 
 def archives() -> dict[str, Path]:
-    """Build the images, which takes moments when nothing changed, and return the archive of each."""
+    """Build the images, which is fast without changes, and return the archive of each."""
     command = [sys.executable, "-m", "images", "build", "--json"]
     done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, timeout=900, check=True)
     return {item["name"]: Path(item["archive"]) for item in json.loads(done.stdout)}
 
 
 def _apply(lab: Lab, options: Mapping[str, Any]) -> None:
-    """Apply the role on a lab; what Ansible prints is the failure's text."""
+    """Apply the role to a lab; a failure has Ansible's output."""
     variables = json.dumps({"control_plane_use_emulation": True, **options})
     with tempfile.TemporaryDirectory(prefix=f"virtops-{lab.name}-") as folder:
         playbook = Path(folder) / "playbook.yml"

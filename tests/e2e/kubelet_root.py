@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A lab whose kubelets have another root directory, as k0s and MicroK8s make them."""
+"""A lab whose kubelets have another root directory, as in k0s and MicroK8s."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ KUBELET_ROOT = "/var/lib/k0s/kubelet"
 
 @contextmanager
 def deployed_elsewhere(name: str, nodes: int) -> Iterator[Cluster]:
-    """Have the control plane deployed on one inside the block.
+    """Have the control plane deployed on such a lab inside the block.
 
-    The programs of a lab are described in this process: whatever starts one again must be this process, too.
+    The programs of a lab are described in this process: only this process may restart one.
     """
     kubelet, binds = Node.kubelet, Node.binds
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The VMs that e2e tests declare: one small guest, with what a test wants different."""
+"""The VMs of e2e tests: one small guest, with the changes of a test."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ GUEST = "localhost/virtops/test-guest:0.1.0"
 
 
 class Manifest(dict[str, Any]):
-    """An object that also knows its JSON text."""
+    """An object with its JSON text."""
 
     @property
     def text(self) -> str:
-        """The object as kubectl takes it."""
+        """The object for kubectl."""
         return json.dumps(self)
 
 
 def a_vm(name: str, *, user_data: str | None = None, namespace: str = "default", **spec: Any) -> Manifest:
-    """Return a VM of 96 MiB on the test guest's disk; run strategy Always unless spec says otherwise."""
+    """Return a VM of 96 MiB on the disk of the test guest; run strategy Always unless `spec` has another."""
     disks: list[dict[str, Any]] = [{"name": "root", "disk": {"bus": "virtio"}}]
     volumes: list[dict[str, Any]] = [{"name": "root", "containerDisk": {"image": GUEST}}]
     if user_data is not None:
@@ -50,7 +50,7 @@ def a_vm(name: str, *, user_data: str | None = None, namespace: str = "default",
 
 
 def does_when_told(**commands: str) -> str:
-    """Return user data: the guest serves /www on port 8080, and runs a command when Cluster.tell names it."""
+    """Return user data: the guest serves /www on port 8080, and runs the commands that Cluster.tell names."""
     lines = ["#!/bin/sh", "mkdir -p /www/cgi-bin"]
     for name, command in commands.items():
         lines += [f"cat > /www/cgi-bin/{name} <<'END'", "#!/bin/sh", f"{command} >/dev/null 2>&1", "echo; echo", "END"]

@@ -1,8 +1,8 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The images that nodes have: by containerd's own client, to take one away or to give one another name; and another
-build of one, as the next version's is.
+"""The images on nodes, changed with containerd's own client: delete one, rename one, or build one with another
+digest.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def images(cluster: Cluster, node: str, *arguments: str) -> str:
 
 
 def build_anew(archive: Path, folder: Path, reference: str) -> Path:
-    """Write an image of the same layers by another name, whose digest is another as well; return the archive."""
+    """Write an image with the same layers, another name and another digest; return the archive."""
     with tarfile.open(archive) as found:
 
         def read(name: str) -> Any:

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What README tells a reader to type and to write, taken from it as it stands."""
+"""The commands and files of README, taken from its text."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 @dataclass(frozen=True)
 class EventSpec:
-    """commands: in order, one a line. files: what the reader writes, by the name that a first comment gives."""
+    """commands: in order, one a line. files: contents that the reader writes, by the name in their first comment."""
 
     commands: tuple[str, ...]
     files: dict[str, str]
 
 
 def read_story(text: str | None = None) -> EventSpec:
-    """Read the section about somebody's own cluster."""
+    """Read the section for users with their own cluster."""
     section = (text or README.read_text()).partition(SECTION)[2].partition("\n## ")[0]
     commands: list[str] = []
     files: dict[str, str] = {}

@@ -1,11 +1,11 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The whole story of a user with another ansible-core: python -m tests.e2e.story --ansible-core 2.18 [...].
+"""All playbooks with another ansible-core: python -m tests.e2e.story --ansible-core 2.18 [...].
 
-The built tarball is installed by that version's ansible-galaxy; then deploy, provision, both again (nothing changes),
-upgrade, a removal that is refused because of the VM, one that is not. Variables are words, as people type them with -e:
-Ansible takes `-e x=false` for the text "false". Each version has a lab of its own, gone at the end.
+The built tarball is installed by that version's ansible-galaxy; then deploy, provision, both again (no changes),
+upgrade, a removal that is refused because of the VM, one that is not. Variables are texts, as users type them with -e:
+Ansible takes `-e x=false` for the text "false". Each version has its own lab, deleted at the end.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ AN_OLDER_VERSION = "app.kubernetes.io/version=0.0.9"
 
 
 class StoryError(Exception):
-    """A step did not end as it should; the text says how."""
+    """A step had the wrong result; the text says which."""
 
 
 @dataclass(frozen=True)
 class Ansible:
-    """One version of Ansible with the collection installed, pointed at one lab."""
+    """One version of Ansible with the collection installed, and one lab."""
 
     programs: Path
     collections: Path
@@ -51,7 +51,7 @@ class Ansible:
     kubeconfig: Path
 
     def run(self, name: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """Run one of its programs; what it prints is returned."""
+        """Run one of its programs; return its output."""
         environment = {
             **os.environ,
             "PATH": f"{self.programs}:{os.environ['PATH']}",
@@ -64,7 +64,7 @@ class Ansible:
         }
         return subprocess.run(
             [str(self.programs / name), *arguments],
-            cwd=self.collections,  # not the checkout: nothing of it is found by chance
+            cwd=self.collections,  # outside the checkout, so that nothing of it is found
             env=environment,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -73,7 +73,7 @@ class Ansible:
         )
 
     def play(self, playbook: str, *variables: str, fails_with: str = "") -> int:
-        """Run a playbook of the collection; return how many tasks changed something."""
+        """Run a playbook of the collection; return the number of changed tasks."""
         words = [word for variable in variables for word in ("-e", variable)]
         started = time.monotonic()
         done = self.run("ansible-playbook", "-i", str(self.inventory), f"virtops.kubevirt.{playbook}", *words)
@@ -88,7 +88,7 @@ class Ansible:
     def ask(self, module: str, **options: str) -> dict[str, object]:
         """Run a module of the collection; return its result."""
         name = f"virtops.kubevirt.{module}"
-        given = ["-a", json.dumps(options)] if options else []  # 2.17 takes empty braces for a word
+        given = ["-a", json.dumps(options)] if options else []  # 2.17 takes empty braces for a text
         done = self.run("ansible", "localhost", "-o", "-m", name, *given)
         if "SUCCESS => " not in done.stdout:
             raise StoryError(f"{module}: {done.stdout}")
@@ -97,20 +97,20 @@ class Ansible:
 
 
 def expect(is_so: bool, what: str) -> None:
-    """Raise StoryError unless something is as it should be."""
+    """Raise StoryError unless a condition holds."""
     if not is_so:
         raise StoryError(what)
     print(f"  {what}", flush=True)
 
 
 def is_running(ansible: Ansible) -> bool:
-    """Tell whether the story's VM runs."""
+    """Whether the VM runs."""
     found = ansible.ask("kubevirt_vmi_info", name="story", namespace="default")["resources"]
     return isinstance(found, list) and [item["status"]["phase"] for item in found] == ["Running"]
 
 
 def tell(ansible: Ansible, lab: Lab) -> None:
-    """Go through the story."""
+    """Run all steps."""
     ansible.play("deploy", *DEPLOY)
     ansible.play("provision", *MACHINE)
     expect(is_running(ansible), "the VM runs")
@@ -133,7 +133,7 @@ def tell(ansible: Ansible, lab: Lab) -> None:
 
 
 def run(version: str) -> None:
-    """Run the story with one version of ansible-core, or with the one that the project pins."""
+    """Run the steps with one version of ansible-core, or with the pinned one."""
     pinned = version == "pinned"
     programs = Path(sys.executable).parent if pinned else environments.make(f"ansible-core-{version}") / "bin"
     lab = Lab(f"story-{version.replace('.', '-')}")
@@ -151,7 +151,7 @@ def run(version: str) -> None:
 
 
 def main() -> int:
-    """Run the story with the versions that are named, or with all; the exit code says whether all ended well."""
+    """Run the named versions, or all; the exit code is 0 when all passed."""
     parser = argparse.ArgumentParser(prog="python -m tests.e2e.story", description=__doc__.partition("\n")[0])
     known = ["pinned", *environments.ansible_cores()]
     parser.add_argument("--ansible-core", action="append", choices=known, help="a version; all of them by default")

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Broken nodes: one has lost the launcher's image, the runtime of one stands still, the KVM of one hangs.
+"""Broken nodes: one without the launcher image, one with a frozen runtime, one with a hanging KVM.
 
-Machines come up on the other node or say why not; who begins no machines gets no more of them for a while.
+Machines start on the other node or report why not; a node where machines do not start gets no more for a while.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def cluster(kubelets_elsewhere: Cluster) -> Cluster:
 
 
 def preferring(node: str, name: str, namespace: str = "default") -> Manifest:
-    """Return a machine that goes to a node where it can."""
+    """Return a machine that prefers a node."""
     vm = a_vm(name, namespace=namespace)
     here = {"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In", "values": [node]}]}
     preferred = {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 100, "preference": here}]}
@@ -76,14 +76,14 @@ def preferring(node: str, name: str, namespace: str = "default") -> Manifest:
 
 
 def pinned_to(node: str, name: str) -> Manifest:
-    """Return a machine that goes nowhere else."""
+    """Return a machine that can only run on a node."""
     vm = a_vm(name)
     vm["spec"]["template"]["spec"]["nodeSelector"] = {"kubernetes.io/hostname": node}
     return vm
 
 
 def in_time(vm: Manifest, seconds: int, *, further_attempts: int) -> Manifest:
-    """Bound how long a launcher may take to come up, and how often it is tried again."""
+    """Limit the time of a launcher's start, and the number of attempts."""
     limits = {"run-timeout-seconds": str(seconds), "further-attempts": str(further_attempts)}
     vm["spec"]["template"]["metadata"]["annotations"] = {f"virtops.kubevirt/{key}": it for key, it in limits.items()}
     return vm
@@ -91,7 +91,7 @@ def in_time(vm: Manifest, seconds: int, *, further_attempts: int) -> Manifest:
 
 @contextmanager
 def runtime_stands_still(cluster: Cluster, node: str) -> Iterator[None]:
-    """Have a node on which no container begins: its kubelet waits for an answer."""
+    """Have a node where no container starts: its kubelet waits for the runtime."""
     assert cluster.on_node(node, SIGNAL_CONTAINERD, str(int(signal.SIGSTOP))).split()
     try:
         yield
@@ -117,12 +117,12 @@ def mark(cluster: Cluster, node: str) -> str:
 
 
 def tells(cluster: Cluster, words: str, *what: str) -> None:
-    """Expect words in a description; Events come beside the real work, and nothing waits for them."""
+    """Wait for these words in `kubectl describe`: Events are written asynchronously."""
     cluster.eventually(lambda: words in cluster.kubectl("describe", *what), seconds=20, what=f"{what} tells {words}")
 
 
 @pytest.mark.nightly
-def test_machines_come_up_elsewhere_and_a_node_that_begins_none_is_left_out_until_it_is_let_go(
+def test_machines_start_elsewhere_and_a_node_that_starts_none_is_quarantined_until_released(
     cluster: Cluster,
 ) -> None:
     bad, good = cluster.nodes
@@ -162,7 +162,7 @@ def test_machines_come_up_elsewhere_and_a_node_that_begins_none_is_left_out_unti
 
 
 @pytest.mark.nightly
-def test_a_run_that_does_not_begin_in_time_is_concluded_or_begun_elsewhere(cluster: Cluster) -> None:
+def test_a_run_that_does_not_start_in_time_ends_or_starts_elsewhere(cluster: Cluster) -> None:
     bad, good = cluster.nodes
     with runtime_stands_still(cluster, bad):
         cluster.apply(
@@ -182,7 +182,7 @@ def test_a_run_that_does_not_begin_in_time_is_concluded_or_begun_elsewhere(clust
 
 
 @pytest.mark.nightly
-def test_a_node_whose_kvm_hangs_says_so_and_gets_machines_only_that_run_without(cluster: Cluster) -> None:
+def test_a_node_with_a_hanging_kvm_reports_it_and_gets_only_machines_without_kvm(cluster: Cluster) -> None:
     bad, _unused = cluster.nodes
     use_emulation(cluster, wanted=False)
     cluster.on_node(bad, HANG_KVM)

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a VM costs the API server: counted from its audit log, not from our own metrics."""
+"""The writes of a VM, counted in the audit log of the API server and not by our own metrics."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.lab
 
 
 def start(cluster: Cluster, namespace: str) -> None:
-    """Start one VM in a namespace of its own, until it is Ready."""
+    """Start one VM in its own namespace, and wait until it is Ready."""
     cluster.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
     cluster.apply(a_vm("one", namespace=namespace))
     cluster.running("one", namespace=namespace)
@@ -23,7 +23,7 @@ def start(cluster: Cluster, namespace: str) -> None:
 
 
 def test_one_start_takes_at_most_ten_writes_of_ours(cluster: Cluster) -> None:
-    """What its agent tells comes when the guest has booted: a write for the VMI, and one for the VM."""
+    """The agent reports after the boot: one more write for the VMI, and one for the VM."""
     start(cluster, "budget")
 
     counted = writes(cluster.audit_log, "budget")

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A minute of chaos (tests/chaos): what an hour of it finds, `make chaos` says."""
+"""A minute of chaos (tests/chaos); `make chaos` runs an hour."""
 
 from __future__ import annotations
 
@@ -16,5 +16,5 @@ SECONDS, SEED = 60.0, 1
 
 
 @pytest.mark.nightly
-def test_a_minute_of_random_people_and_faults_makes_no_second_guest_and_loses_none(nodes: Cluster) -> None:
+def test_a_minute_of_random_users_and_faults_duplicates_and_loses_no_guest(nodes: Cluster) -> None:
     assert chaos(nodes, seconds=SECONDS, seed=SEED, say=print) == []

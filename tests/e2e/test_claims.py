@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Disks on claims: waited for, written to, and there again at the next start."""
+"""Disks on claims: the start waits for them, guests write to them, and the next start has the data."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ def a_claiming_vm(name: str, *claims: str) -> Manifest:
 
 
 def another_than(uid: str, cluster: Cluster) -> str:
-    """Return the UID of the instance that runs, "" while it is the one that is to end, or none does."""
+    """Return the UID of the running instance; "" while it is the old one, or none runs."""
     vmi = cluster.get("vmi", "keeper") or {}
     found: str = vmi.get("metadata", {}).get("uid", "")
     return found if vmi.get("status", {}).get("phase") == "Running" and found != uid else ""
 
 
-def test_a_disk_on_a_claim_is_waited_for_and_outlives_the_run(cluster: Cluster) -> None:
+def test_a_start_waits_for_its_claim_and_the_data_outlives_the_run(cluster: Cluster) -> None:
     cluster.apply(a_claiming_vm("keeper", "file", "device"))
     cluster.wait("vm", "keeper", ".status.printableStatus", "ErrorPvcNotFound")
     cluster.apply(a_claim("file", "Filesystem"), a_claim("device", "Block"))

@@ -1,11 +1,11 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The control plane's own Pods when their node is drained, or kept for critical add-ons, and when the leader goes or
-its Secrets do.
+"""The Pods of the control plane when their node is drained or tainted for critical add-ons, and when the leader or the
+Secrets are deleted.
 
-Upstream's other rows of this kind: the API server's death is test_faults.py, objects that somebody changed and removal
-with machines are the role's (extensions/molecule).
+Upstream's other cases: a killed API server is in test_faults.py; changed objects, and a removal with machines, are
+tested with the role (extensions/molecule).
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ TAKEN_OVER_SECONDS = 30
 
 
 def pods(cluster: Cluster, *selector: str) -> dict[str, str]:
-    """Return the UIDs of the control plane's Pods that are not going, by name."""
+    """Return the UIDs of the control plane's Pods that are not being deleted, by name."""
     metas = [item["metadata"] for item in cluster.list("pods", "-n", "kubevirt", *selector)]
     return {meta["name"]: meta["uid"] for meta in metas if "deletionTimestamp" not in meta}
 
 
 def evict(cluster: Cluster, pod: str) -> str:
-    """Ask for an eviction, as kubectl drain does; return what it is refused with, "" when it is not."""
+    """Request an eviction, as kubectl drain does; return the refusal, "" when it is accepted."""
     meta = {"name": pod, "namespace": "kubevirt"}
     body = json.dumps({"apiVersion": "policy/v1", "kind": "Eviction", "metadata": meta})
     path = f"/api/v1/namespaces/kubevirt/pods/{pod}/eviction"
@@ -44,7 +44,7 @@ def evict(cluster: Cluster, pod: str) -> str:
 
 
 @pytest.mark.parametrize("name", DIRECTORS)
-def test_a_drain_takes_one_at_a_time(cluster: Cluster, name: str) -> None:
+def test_a_drain_evicts_one_pod_at_a_time(cluster: Cluster, name: str) -> None:
     first, second = pods(cluster, "-l", f"kubevirt.io={name}")
 
     assert evict(cluster, first) == ""
@@ -56,7 +56,7 @@ def test_a_drain_takes_one_at_a_time(cluster: Cluster, name: str) -> None:
 
 
 def an_ordinary_pod(cluster: Cluster) -> dict[str, Any]:
-    """Return a Pod that stays nowhere where it is not wanted, of an image that is there."""
+    """Return a Pod without tolerations, of an existing image."""
     workload = cluster.get("deployment", "virt-api", "kubevirt")
     assert workload is not None
     image = workload["spec"]["template"]["spec"]["containers"][0]["image"]
@@ -68,7 +68,7 @@ def an_ordinary_pod(cluster: Cluster) -> dict[str, Any]:
 
 @pytest.fixture
 def ordinary(cluster: Cluster) -> Iterator[Cluster]:
-    """A cluster with an ordinary Pod; afterwards its node takes everybody again."""
+    """A cluster with an ordinary Pod; afterwards its node is schedulable again."""
     cluster.apply(an_ordinary_pod(cluster))
     cluster.wait("pod", ORDINARY, ".status.phase", "Running")
     yield cluster
@@ -76,7 +76,7 @@ def ordinary(cluster: Cluster) -> Iterator[Cluster]:
 
 
 @pytest.mark.nightly
-def test_a_node_that_is_kept_for_critical_addons_keeps_the_control_plane(ordinary: Cluster) -> None:
+def test_a_node_tainted_for_critical_addons_keeps_the_control_plane(ordinary: Cluster) -> None:
     before = pods(ordinary)
     assert len(before) == 2 * len(DIRECTORS) + 2 * len(ordinary.nodes)
 
@@ -87,13 +87,13 @@ def test_a_node_that_is_kept_for_critical_addons_keeps_the_control_plane(ordinar
 
 
 def leader(cluster: Cluster) -> str:
-    """Return the name of the Pod that leads, "" while none does."""
+    """Return the name of the leading Pod, "" without one."""
     lease = cluster.get("lease", "virt-controller", "kubevirt")
     holder = "" if lease is None else str(lease["spec"].get("holderIdentity", ""))
     return next((name for name in pods(cluster, "-l", "kubevirt.io=virt-controller") if holder.startswith(name)), "")
 
 
-def test_another_leads_when_the_leader_s_pod_is_deleted(cluster: Cluster) -> None:
+def test_another_pod_leads_after_the_leaders_pod_is_deleted(cluster: Cluster) -> None:
     former = cluster.eventually(lambda: leader(cluster), seconds=30, what="one leads")
 
     began = time.monotonic()
@@ -106,10 +106,11 @@ def test_another_leads_when_the_leader_s_pod_is_deleted(cluster: Cluster) -> Non
     cluster.healthy()
 
 
-def test_secrets_that_are_deleted_come_back_and_everybody_is_believed_meanwhile(cluster: Cluster) -> None:
-    """Admission, which the API server trusts by a bundle, and virt-api, whom virt-handlers trust by another.
+def test_deleted_secrets_are_recreated_and_certificates_stay_trusted_meanwhile(cluster: Cluster) -> None:
+    """Admission, which the API server trusts by one CA bundle, and virt-api, which virt-handlers trust by another.
 
-    What is served waits a minute for its bundle to have come everywhere, and is the old until then.
+    A new certificate is served only a minute later, when its CA bundle has reached every client; until then the old one
+    is.
     """
     cluster.apply(a_vm("trusting"))
     cluster.running("trusting")
@@ -131,7 +132,7 @@ def test_secrets_that_are_deleted_come_back_and_everybody_is_believed_meanwhile(
 
 
 def secrets(cluster: Cluster) -> dict[str, str]:
-    """Return the certificates of the control plane's Secrets, by name; of those that are filled."""
+    """Return the certificates in the Secrets of the control plane, by name; without empty ones."""
     found = {item["metadata"]["name"]: item.get("data", {}) for item in cluster.list("secrets", "-n", "kubevirt")}
     held = {name: data.get("tls.crt") or data.get("ca.crt") for name, data in found.items()}
     return {name: str(certificate) for name, certificate in held.items() if certificate}

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""kubectl drain on a node with real guests: who may be stopped goes, and who is to stay does."""
+"""kubectl drain on a node with real guests: stoppable machines stop, and the others stay."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DRAIN = ("--ignore-daemonsets", "--delete-emptydir-data", "--force", "--pod-sele
 
 @pytest.fixture
 def drained(cluster: Cluster) -> Iterator[Cluster]:
-    """Two guests on a node; afterwards it takes machines again."""
+    """Two guests on a node; afterwards it is schedulable again."""
     stays, leaves = a_vm("stays"), a_vm("leaves")
     stays["spec"]["template"]["spec"]["evictionStrategy"] = "LiveMigrate"
     cluster.apply(stays, leaves)
@@ -30,7 +30,7 @@ def drained(cluster: Cluster) -> Iterator[Cluster]:
 
 
 @pytest.mark.nightly
-def test_a_drain_stops_who_may_be_stopped_and_is_told_why_not_of_the_other(drained: Cluster) -> None:
+def test_a_drain_stops_the_machines_that_allow_it_and_reports_why_others_stay(drained: Cluster) -> None:
     pods = {name: drained.launcher(name)["metadata"]["uid"] for name in ("stays", "leaves")}
 
     done = drained.try_kubectl("drain", drained.nodes[0], *DRAIN, "--timeout=15s")

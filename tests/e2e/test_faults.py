@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""kill -9 of each part, one at a time, with a VM running: the guest's counter goes on, or the VM comes back once."""
+"""kill -9 of each process, one at a time, while a VM runs: the guest's counter goes on, or the VM restarts once."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SPARES_THE_GUEST = [
 
 @pytest.fixture(scope="module")
 def guest(cluster: Cluster) -> str:
-    """A running VM, named."""
+    """A running VM; returns its name."""
     cluster.apply(a_vm("survivor", runStrategy="Always"))
     cluster.running("survivor")
     with cluster.console(cluster.launcher("survivor")["metadata"]["name"]) as console:
@@ -36,7 +36,7 @@ def guest(cluster: Cluster) -> str:
 
 
 @pytest.mark.parametrize("victim", SPARES_THE_GUEST)
-def test_the_guest_counts_on_while_a_part_is_killed(cluster: Cluster, guest: str, victim: str) -> None:
+def test_the_guest_goes_on_counting_while_a_process_is_killed(cluster: Cluster, guest: str, victim: str) -> None:
     before = cluster.get("vmi", guest)
     assert before is not None
     pod = cluster.launcher(guest)["metadata"]["name"]
@@ -54,7 +54,7 @@ def test_the_guest_counts_on_while_a_part_is_killed(cluster: Cluster, guest: str
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("victim", ["virt-handler", "virt-node", "virt-controller", "virt-api"])
-def test_what_comes_after_a_kill_still_works(cluster: Cluster, guest: str, victim: str) -> None:
+def test_new_machines_start_after_a_kill(cluster: Cluster, guest: str, victim: str) -> None:
     cluster.kill(victim)
     name = f"after-{victim}"
     cluster.eventually(
@@ -63,8 +63,8 @@ def test_what_comes_after_a_kill_still_works(cluster: Cluster, guest: str, victi
         what="admission serves again",
     )
 
-    # By the VM, not by its first instance: a kubelet whose device plugin went with virt-node refuses the Pod until
-    # the plugin is back, and the VM makes another instance.
+    # Wait for the VM and not for its first instance: while virt-node's device plugin is gone, a kubelet refuses the
+    # Pod, and the VM creates another instance.
     cluster.wait("vm", name, ".status.printableStatus", "Running", seconds=90)
     cluster.kubectl("delete", "vm", name)
 

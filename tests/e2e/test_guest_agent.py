@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A real guest's agent: what it tells is in the VMI, and goes with it."""
+"""The agent of a real guest: its data is in the VMI status, and leaves it with the agent."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CONNECTED = '.status.conditions[?(@.type=="AgentConnected")].status'
 
 @pytest.fixture(scope="module")
 def talking(cluster: Cluster) -> Cluster:
-    """A cluster with a guest whose agent is there, until it is told to go."""
+    """A cluster with a guest whose agent is connected, until it is stopped."""
     cluster.kubectl("create", "-f", "-", given=a_vm("talking", user_data=does_when_told(quiet="agent off")).text)
     cluster.running("talking")
     cluster.wait("vmi", "talking", CONNECTED, "True")
@@ -37,7 +37,7 @@ def status(cluster: Cluster) -> dict[str, Any]:
     return dict(found["status"])
 
 
-def test_what_the_agent_tells_is_in_the_status(talking: Cluster) -> None:
+def test_the_agents_data_is_in_the_status(talking: Cluster) -> None:
     said = status(talking)
     assert said["guestOSInfo"]["id"] == "virtops-guest"
     (own,) = [interface for interface in said["interfaces"] if interface.get("name") == "default"]
@@ -48,7 +48,7 @@ def test_what_the_agent_tells_is_in_the_status(talking: Cluster) -> None:
     assert "AgentConnected" in {condition["type"] for condition in vm["status"]["conditions"]}
 
 
-def test_a_person_asks_the_guest(talking: Cluster) -> None:
+def test_a_user_queries_the_guest(talking: Cluster) -> None:
     info, users, systems = (
         json.loads(talking.kubectl("get", "--raw", f"{TALKING}/{about}"))
         for about in ("guestosinfo", "userlist", "filesystemlist")
@@ -59,7 +59,7 @@ def test_a_person_asks_the_guest(talking: Cluster) -> None:
 
 
 @pytest.mark.nightly
-def test_libvirtd_lives_on_with_an_agent_and_what_the_agent_told_goes_with_it(talking: Cluster) -> None:
+def test_a_libvirtd_restart_keeps_the_agent_and_a_stopped_agent_clears_its_data(talking: Cluster) -> None:
     talking.has_run("talking", seconds=HANGS_SECONDS + 10)
     talking.tell("talking", "quiet")
     talking.wait("vmi", "talking", ".status.interfaces[0].infoSource", "domain")

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Instances that belong to no machine: how they end, and how they are operated when what operates them was killed.
+"""Instances without a VM: how they end, and how they are operated after a crash of libvirtd.
 
-And a machine whose disk goes while it is stopped. All guests boot side by side.
+And a VM whose claim is replaced while it is stopped. All guests boot in parallel.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ for pid in filter(str.isdigit, os.listdir("/proc")):
 
 
 def an_instance(name: str) -> dict[str, Any]:
-    """Return an instance that stays to be looked at when it has ended, until somebody lets it go."""
+    """Return an instance with a finalizer, so that it can be read after its end."""
     template = a_vm(name)["spec"]["template"]
     about = {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachineInstance"}
     return about | {"metadata": {"name": name, "namespace": "default", "finalizers": [KEPT]}, "spec": template["spec"]}
@@ -46,7 +46,7 @@ def an_instance(name: str) -> dict[str, Any]:
 
 @pytest.fixture(scope="module", autouse=True)
 def machines(cluster: Cluster) -> Iterator[None]:
-    """Every machine of this module begins to start; whatever became of its tests, nothing of it is kept."""
+    """Create every machine of this module at once; delete all of them afterwards."""
     disk = a_vm("diskless", runStrategy="RerunOnFailure")
     spec = disk["spec"]["template"]["spec"]
     spec["domain"]["devices"]["disks"].append({"name": "data", "disk": {"bus": "virtio"}})
@@ -61,20 +61,20 @@ def machines(cluster: Cluster) -> Iterator[None]:
 
 
 def let_go(cluster: Cluster, name: str) -> None:
-    """Take off what kept an instance to be looked at."""
+    """Remove the finalizer of the test."""
     finalizers = cluster.get("vmi", name)["metadata"]["finalizers"]  # type: ignore[index]
     path = f"/metadata/finalizers/{finalizers.index(KEPT)}"
     cluster.kubectl("patch", "vmi", name, "--type", "json", "-p", f'[{{"op": "remove", "path": "{path}"}}]')
 
 
 def goes(cluster: Cluster, name: str) -> None:
-    """See that nothing else keeps an instance."""
+    """Check that nothing else keeps an instance."""
     let_go(cluster, name)
     cluster.wait_gone("vmi", name)
 
 
 def listens(cluster: Cluster, name: str) -> str:
-    """Wait until a guest has come up, and return its instance's UID: before that it has no ear for a power button."""
+    """Wait until a guest has booted, and return the UID of its instance: before that it ignores the power button."""
     uid: str = cluster.running(name)["metadata"]["uid"]
     pod = cluster.launcher(name)["metadata"]["name"]
     cluster.eventually(lambda: cluster.counter(pod), seconds=60, what=f"the guest of {name} counts")
@@ -82,7 +82,7 @@ def listens(cluster: Cluster, name: str) -> str:
 
 
 def when(vmi: dict[str, Any], phase: str) -> datetime:
-    """Return when an instance came to a phase."""
+    """Return when an instance reached a phase."""
     found = {
         timestamp["phase"]: timestamp["phaseTransitionTimestamp"]
         for timestamp in vmi["status"]["phaseTransitionTimestamps"]
@@ -90,7 +90,7 @@ def when(vmi: dict[str, Any], phase: str) -> datetime:
     return datetime.fromisoformat(found[phase])
 
 
-def test_a_guest_that_is_asked_to_go_has_succeeded_within_its_grace_period(cluster: Cluster) -> None:
+def test_an_instance_deleted_gracefully_has_succeeded_within_its_grace_period(cluster: Cluster) -> None:
     listens(cluster, "polite")
 
     cluster.kubectl("delete", "vmi", "polite", "--wait=false")
@@ -120,7 +120,7 @@ def test_an_instance_whose_pod_is_deleted_has_ended(cluster: Cluster) -> None:
 
 
 @pytest.mark.nightly
-def test_a_machine_whose_claim_is_made_anew_stays_stopped_until_somebody_starts_it(cluster: Cluster) -> None:
+def test_a_stopped_machine_whose_claim_is_recreated_stays_stopped_until_it_is_started(cluster: Cluster) -> None:
     cluster.running("diskless")
     cluster.subresource("diskless", "stop", body='{"gracePeriod": 0}')
     cluster.wait("vm", "diskless", ".status.printableStatus", "Stopped")
@@ -136,7 +136,7 @@ def test_a_machine_whose_claim_is_made_anew_stays_stopped_until_somebody_starts_
     cluster.kubectl("delete", "vm/diskless", "vm/meanwhile", "--wait=false")
 
 
-def test_a_guest_is_operated_as_before_when_its_libvirtd_was_killed(cluster: Cluster) -> None:
+def test_a_guest_is_operated_after_a_kill_of_its_libvirtd(cluster: Cluster) -> None:
     uid = cluster.running("operated")["metadata"]["uid"]
     pod = cluster.launcher("operated")
 
@@ -155,8 +155,8 @@ def test_a_guest_is_operated_as_before_when_its_libvirtd_was_killed(cluster: Clu
 
 
 @pytest.mark.nightly
-def test_who_asks_a_node_again_and_again_leaves_nothing_behind(cluster: Cluster) -> None:
-    """Each question is a connection of its own."""
+def test_repeated_requests_to_a_node_leave_nothing_behind(cluster: Cluster) -> None:
+    """Each request has its own connection."""
     cluster.wait("vmi", "operated", '.status.conditions[?(@.type=="AgentConnected")].status', "True")
     path = "/apis/subresources.kubevirt.io/v1/namespaces/default/virtualmachineinstances/operated/userlist"
     node = cluster.launcher("operated")["spec"]["nodeName"]

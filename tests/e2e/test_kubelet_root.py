@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A cluster whose kubelets have another root directory, as k0s and MicroK8s make them: machines run there, too."""
+"""A cluster whose kubelets have another root directory, as in k0s and MicroK8s: machines run there too."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.lab
 
 
 @pytest.mark.nightly
-def test_a_machine_runs_where_kubelets_keep_their_pods_elsewhere(kubelets_elsewhere: Cluster) -> None:
+def test_a_machine_runs_with_another_kubelet_root_directory(kubelets_elsewhere: Cluster) -> None:
     cluster = kubelets_elsewhere
     cluster.apply(a_vm("elsewhere"))
     node = Lab(cluster.name).node(cluster.running("elsewhere")["status"]["nodeName"])

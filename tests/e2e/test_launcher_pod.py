@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A launcher is an ordinary, unprivileged Pod; the components have no wildcard."""
+"""A launcher is an ordinary, unprivileged Pod; the components have no wildcard rights."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ for pid in filter(str.isdigit, os.listdir("/proc")):
 
 
 def test_a_namespace_that_enforces_restricted_admits_the_launcher(cluster: Cluster) -> None:
-    """The one thing beyond an empty Pod is the safe sysctl for DHCP, which restricted allows."""
+    """Its only addition to an empty Pod is the safe sysctl for DHCP, which restricted allows."""
     labels = {"pod-security.kubernetes.io/enforce": "restricted"}
     cluster.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "strict", "labels": labels}})
     cluster.apply(a_vm("confined", namespace="strict"))
@@ -82,7 +82,7 @@ def test_the_processes_of_a_launcher_have_no_capability(cluster: Cluster) -> Non
     assert rows == {"107 0000000000000000 0000000000000000 1 2"}
 
 
-def test_what_talks_to_libvirt_is_nobody_and_what_is_root_has_no_token(cluster: Cluster) -> None:
+def test_libvirt_clients_are_not_root_and_root_processes_have_no_token(cluster: Cluster) -> None:
     rows = {row for node in cluster.nodes for row in cluster.on_node(node, OURS).splitlines()}
 
     assert rows == {"virt_handler 60107 False False 1 2 True True 8080 8186", "virt_node 0 True True 0 0 False False"}
@@ -112,8 +112,8 @@ def test_user_data_reaches_the_guest_and_no_environment(cluster: Cluster) -> Non
 
 
 @pytest.mark.nightly
-def test_whoever_fills_a_launcher_s_directory_is_evicted(cluster: Cluster) -> None:
-    """A guest cannot: its disks end before. Here it is somebody with `pods/exec`, as a broken QEMU would."""
+def test_a_pod_that_fills_its_launcher_directory_is_evicted(cluster: Cluster) -> None:
+    """A guest cannot: its disks are bounded. Here a user with `pods/exec` does it, as a compromised QEMU would."""
     kernel = {"container": {"image": GUEST, "kernelPath": "/boot/vmlinuz", "initrdPath": "/boot/initrd"}}
     spec = {"domain": {"memory": {"guest": "96Mi"}, "devices": {}, "firmware": {"kernelBoot": kernel}}}
     cluster.apply(
@@ -135,10 +135,10 @@ def test_whoever_fills_a_launcher_s_directory_is_evicted(cluster: Cluster) -> No
         vmi = cluster.get("vmi", "greedy")
         return "" if vmi is None else vmi["status"]["phase"]
 
-    # The kubelet measures a Pod's volumes every one to two minutes.
+    # The kubelet measures the volumes of a Pod every one to two minutes.
     said = cluster.eventually(evicted, seconds=240, what=f"pod/{pod} is evicted")
     assert 'EmptyDir volume "run" exceeds the limit' in said[0]
-    # It gives a second: enough for this guest, once it is up, to hear the power button and shut down.
+    # The eviction has a grace period of one second: enough for a booted guest to shut down on the power button.
     cluster.eventually(lambda: phase() in ("Failed", "Succeeded"), seconds=30, what="vmi/greedy has ended")
     cluster.kubectl("delete", "vmi", "greedy")
 

@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How runs end, and what the run strategy makes of it: real guests that go, are killed, or will not go.
+"""The ends of runs and the run strategy: real guests that shut down, are killed, or refuse to shut down.
 
-All machines start side by side. Rows of upstream's functional tests that have no test here, and why: an annotation that
-keeps a failed launcher alive is not built; admission refuses it by name.
+All machines start in parallel. Not tested here: upstream's annotation that keeps a failed launcher alive is not
+supported; admission refuses it by name.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def with_domain(vm: Manifest, *, devices: dict[str, Any] | None = None, **domain
 
 
 def a_watched(name: str, **watchdog: str) -> Manifest:
-    """Return a machine whose guest ceases to serve its watchdog."""
+    """Return a machine whose guest stops to reset its watchdog."""
     dog = {"name": "dog", "i6300esb": watchdog}
     return with_domain(a_vm(name, user_data=HANGS, runStrategy="Once"), devices={"watchdog": dog})
 
@@ -81,7 +81,9 @@ def a_rebooting(name: str, run_strategy: str) -> Manifest:
 
 @pytest.fixture(scope="module")
 def slow(cluster: Cluster) -> tuple[str, float]:
-    """A machine whose QEMU stands still since it began: the UID of its instance, and since when (monotonic)."""
+    """A machine whose QEMU has been stopped since its start: the UID of its instance, and the time of the stop
+    (monotonic).
+    """
     cluster.apply(a_vm("slow"))
     uid: str = cluster.eventually(lambda: cluster.get("vmi", "slow"), seconds=30, what="vmi/slow")["metadata"]["uid"]
     cluster.on_node(cluster.nodes[0], STOP_WHEN_IT_APPEARS, uid)
@@ -90,7 +92,7 @@ def slow(cluster: Cluster) -> tuple[str, float]:
 
 @pytest.fixture(scope="module", autouse=True)
 def machines(cluster: Cluster, slow: tuple[str, float]) -> None:
-    """Every machine of this module begins to start; the slow one before all others, because it takes longest."""
+    """Create every machine of this module at once; the slow one first, because it takes longest."""
     cluster.apply(
         a_vm("launcherless", runStrategy="RerunOnFailure"),
         a_vm("qemuless", runStrategy="Once"),
@@ -121,7 +123,7 @@ def phase(cluster: Cluster, name: str) -> str:
 
 
 def tells(cluster: Cluster, uid: str, kind: str, reason: str) -> str:
-    """Return the message of the Event that comes."""
+    """Wait for an Event and return its message."""
 
     def look() -> str:
         return next((said for type_, why, said in cluster.told(uid) if (type_, why) == (kind, reason)), "")
@@ -139,7 +141,7 @@ def is_stopped(cluster: Cluster, name: str) -> dict[str, Any]:
     return vm
 
 
-def test_a_run_whose_launcher_is_killed_has_failed_and_says_so_and_is_run_again(cluster: Cluster) -> None:
+def test_a_run_whose_launcher_is_killed_fails_with_an_event_and_is_restarted(cluster: Cluster) -> None:
     uid = cluster.running("launcherless")["metadata"]["uid"]
 
     assert cluster.kill("virt-launcher", cluster.launcher("launcherless")["metadata"]["uid"]) > 0
@@ -150,7 +152,7 @@ def test_a_run_whose_launcher_is_killed_has_failed_and_says_so_and_is_run_again(
     gone(cluster, "launcherless")
 
 
-def test_a_run_whose_qemu_is_killed_has_failed_and_is_kept_where_it_was_to_run_once(cluster: Cluster) -> None:
+def test_a_run_whose_qemu_is_killed_fails_and_is_kept_with_strategy_once(cluster: Cluster) -> None:
     uid = cluster.running("qemuless")["metadata"]["uid"]
 
     assert cluster.kill("qemu", uid) == 1
@@ -172,7 +174,7 @@ def test_a_machine_whose_pod_is_deleted_gets_another_instance(cluster: Cluster) 
     gone(cluster, "podless")
 
 
-def test_a_guest_that_ignores_the_power_button_is_ended_when_its_grace_period_is_over(cluster: Cluster) -> None:
+def test_a_guest_that_ignores_the_power_button_is_ended_after_its_grace_period(cluster: Cluster) -> None:
     uid = cluster.running("deaf")["metadata"]["uid"]
     with cluster.console(cluster.launcher("deaf")["metadata"]["name"]) as console:
         console.expect(IS_DEAF, seconds=120)
@@ -182,13 +184,13 @@ def test_a_guest_that_ignores_the_power_button_is_ended_when_its_grace_period_is
     cluster.wait_gone("vmi", "deaf", seconds=30)
     assert "did not shut down within its grace period" in tells(cluster, uid, "Warning", "Stopped")
     ends = [(why, said) for _unused, why, said in cluster.told(uid) if why in ("ShuttingDown", "Deleted", "Stopped")]
-    # virt-handler counts from when it has asked the guest, its launcher from the end of its Pod: either may be first.
+    # virt-handler counts from its shutdown request, the launcher from the deletion of its Pod: either may be first.
     assert [why for why, _unused in ends if why != "Deleted"] == ["ShuttingDown", "Stopped"]
     assert [said for why, said in ends if why == "Deleted"] in ([], ["Signaled Deletion: its grace period is over"])
 
 
-def test_nobody_who_is_in_a_hurry_waits_for_a_grace_period(cluster: Cluster) -> None:
-    """Of ten minutes, by a guest that would use them."""
+def test_a_forced_stop_does_not_wait_for_the_grace_period(cluster: Cluster) -> None:
+    """The grace period is ten minutes, and the guest would use it."""
     first = cluster.running("patient")["metadata"]["uid"]
     pod = cluster.launcher("patient")["metadata"]["name"]
     with cluster.console(pod) as console:
@@ -206,7 +208,7 @@ def test_nobody_who_is_in_a_hurry_waits_for_a_grace_period(cluster: Cluster) -> 
     assert not {first, second} & set(cluster.emulators())
 
 
-def test_a_guest_that_powers_off_is_started_again_each_time_where_it_is_always_to_run(cluster: Cluster) -> None:
+def test_a_guest_that_powers_off_is_restarted_with_strategy_always(cluster: Cluster) -> None:
     seen: list[str] = []
     for _each in range(3):
         seen.append(cluster.another("always-off", seen[-1] if seen else "", seconds=120)["metadata"]["uid"])
@@ -215,7 +217,7 @@ def test_a_guest_that_powers_off_is_started_again_each_time_where_it_is_always_t
     assert len(set(seen)) == 3
 
 
-def test_a_run_that_succeeded_is_taken_away_where_failures_are_run_again_and_stays_away(cluster: Cluster) -> None:
+def test_a_successful_run_is_removed_and_not_restarted_with_strategy_rerun_on_failure(cluster: Cluster) -> None:
     vm = is_stopped(cluster, "rerun-off")
 
     cluster.wait_gone("vmi", "rerun-off")
@@ -224,12 +226,12 @@ def test_a_run_that_succeeded_is_taken_away_where_failures_are_run_again_and_sta
 
 
 @pytest.mark.parametrize("name", ["once-off", "manual-off"])
-def test_a_run_that_succeeded_is_kept_where_a_person_is_to_start_the_next(cluster: Cluster, name: str) -> None:
+def test_a_successful_run_is_kept_with_strategy_manual(cluster: Cluster, name: str) -> None:
     is_stopped(cluster, name)
     cluster.wait("vmi", name, ".status.phase", "Succeeded")
 
 
-def test_a_kernel_that_panics_fails_its_run_and_says_so(cluster: Cluster) -> None:
+def test_a_kernel_panic_fails_the_run_with_an_event(cluster: Cluster) -> None:
     cluster.wait("vmi", "panics-once", ".status.phase", "Failed", seconds=120)
     uid = cluster.get("vmi", "panics-once")["metadata"]["uid"]  # type: ignore[index]
 
@@ -240,12 +242,12 @@ def test_a_kernel_that_panics_fails_its_run_and_says_so(cluster: Cluster) -> Non
     assert uid not in cluster.emulators()
 
 
-def test_a_run_that_a_panic_has_failed_is_run_again_where_failures_are(cluster: Cluster) -> None:
+def test_a_run_that_a_panic_failed_is_restarted_with_strategy_rerun_on_failure(cluster: Cluster) -> None:
     cluster.another("panics-rerun", cluster.another("panics-rerun", "", seconds=120)["metadata"]["uid"], seconds=120)
     gone(cluster, "panics-rerun")
 
 
-def test_a_reboot_that_is_to_end_the_run_does(cluster: Cluster) -> None:
+def test_a_reboot_ends_the_run_when_configured(cluster: Cluster) -> None:
     first = cluster.another("reboots-always", "", seconds=120)["metadata"]["uid"]
     cluster.another("reboots-always", first, seconds=120)
     assert tells(cluster, first, "Normal", "Stopped") == "The VirtualMachineInstance was shut down."
@@ -255,7 +257,7 @@ def test_a_reboot_that_is_to_end_the_run_does(cluster: Cluster) -> None:
     is_stopped(cluster, "reboots-once")
 
 
-def test_a_watchdog_that_expires_fails_the_run_or_has_the_guest_boot_again_in_its_pod(cluster: Cluster) -> None:
+def test_an_expired_watchdog_fails_the_run_or_reboots_the_guest_in_its_pod(cluster: Cluster) -> None:
     cluster.wait("vmi", "hangs-off", ".status.phase", "Failed", seconds=120)
     uid = cluster.get("vmi", "hangs-off")["metadata"]["uid"]  # type: ignore[index]
     assert tells(cluster, uid, "Warning", "Stopped") == "The VirtualMachineInstance crashed."
@@ -270,8 +272,8 @@ def test_a_watchdog_that_expires_fails_the_run_or_has_the_guest_boot_again_in_it
     gone(cluster, "hangs-reset")
 
 
-def test_what_has_ended_stays_so(cluster: Cluster) -> None:
-    """Whoever would start one of them again has had the time of all tests of this module."""
+def test_ended_machines_stay_ended(cluster: Cluster) -> None:
+    """A wrong restart would have happened during the other tests of this module."""
     for name in ("once-off", "manual-off"):
         is_stopped(cluster, name)
         uid = cluster.get("vmi", name)["metadata"]["uid"]  # type: ignore[index]
@@ -281,7 +283,7 @@ def test_what_has_ended_stays_so(cluster: Cluster) -> None:
     assert cluster.get("vmi", "rerun-off") is None
 
 
-def test_a_qemu_that_takes_long_to_answer_is_waited_for(cluster: Cluster, slow: tuple[str, float]) -> None:
+def test_a_slow_qemu_is_waited_for(cluster: Cluster, slow: tuple[str, float]) -> None:
     uid, since = slow
     cluster.eventually(lambda: time.monotonic() > since + SLOW_SECONDS, seconds=SLOW_SECONDS, what="time has passed")
     assert phase(cluster, "slow") in ("Scheduled", "Running"), "by how far it had come when it was stopped"

@@ -1,8 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A machine that is changed while it runs: it goes where it may be by then, and its guest sees the CPUs that it got,
-and is asked to have the memory."""
+"""Changes of a running machine: it migrates to the allowed nodes, and its guest gets new CPUs and memory."""
 
 from __future__ import annotations
 
@@ -33,7 +32,7 @@ def change(cluster: Cluster, machine: str = "grower", **template: Any) -> None:
 
 
 def conditions(cluster: Cluster, kind: str, machine: str = "grower") -> dict[str, str]:
-    """What is said, by type."""
+    """Return the conditions by type."""
     found = cluster.get(kind, machine)
     assert found is not None
     return {condition["type"]: condition.get("message", "") for condition in found["status"].get("conditions", ())}
@@ -45,7 +44,7 @@ def topology(cluster: Cluster) -> tuple[str, int]:
     return found["status"]["nodeName"], found["status"]["currentCPUTopology"]["sockets"]
 
 
-def test_a_guest_gets_another_cpu_on_the_node_that_its_machine_names_by_then(nodes: Cluster) -> None:
+def test_a_guest_gets_another_cpu_on_the_node_that_its_vm_now_selects(nodes: Cluster) -> None:
     nodes.apply(a_vm("grower", user_data=TAKES_CPUS))
     before = nodes.running("grower")
     first = nodes.launcher("grower")["metadata"]["name"]
@@ -71,7 +70,7 @@ def test_a_guest_gets_another_cpu_on_the_node_that_its_machine_names_by_then(nod
 
 
 @pytest.mark.nightly
-def test_a_socket_is_taken_away_by_a_restart_only(nodes: Cluster) -> None:
+def test_removing_a_socket_needs_a_restart(nodes: Cluster) -> None:
     change(nodes, domain={"cpu": {"sockets": 1}})
     nodes.eventually(lambda: "RestartRequired" in conditions(nodes, "vm"), seconds=10, what="it says so")
     assert "none are taken away while it runs" in conditions(nodes, "vm")["RestartRequired"]
@@ -87,8 +86,8 @@ def memory(cluster: Cluster) -> dict[str, str]:
     return told
 
 
-def test_a_guest_is_asked_to_have_more_memory_and_less_again_where_its_pod_was_made_for_it(nodes: Cluster) -> None:
-    """Its kernel has no driver for the device, so it has what it began with."""
+def test_guest_memory_grows_and_shrinks_within_the_limit_of_its_pod(nodes: Cluster) -> None:
+    """The kernel of the test guest has no driver for the device, so its memory does not change."""
     machine = a_vm("swelling")
     machine["spec"]["template"]["spec"]["domain"]["memory"] = {"guest": "1Gi"}
     nodes.apply(machine)
@@ -115,7 +114,7 @@ def test_a_guest_is_asked_to_have_more_memory_and_less_again_where_its_pod_was_m
 
 
 @pytest.mark.nightly
-def test_more_memory_than_there_is_room_for_asks_for_a_restart(nodes: Cluster) -> None:
+def test_more_memory_than_the_limit_needs_a_restart(nodes: Cluster) -> None:
     change(nodes, "swelling", domain={"memory": {"guest": "5Gi"}})
     nodes.eventually(lambda: "RestartRequired" in conditions(nodes, "vm", "swelling"), seconds=10, what="it says so")
     assert "it can have 4Gi at most while it runs (maxGuest)" in conditions(nodes, "vm", "swelling")["RestartRequired"]

@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Malformed VMs are refused by name, within a second; what only a start can find out ends it, with its reason."""
+"""Malformed VMs are refused by name within a second; an error that only a start can find ends the run with its
+reason.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,7 @@ def is_unschedulable(pod: Pod) -> bool:
 
 
 def has_state(pod: Pod, state: str, reasons: tuple[str, ...]) -> bool:
-    """Tell whether a container is in a state for one of these reasons."""
+    """Whether a container is in a state for one of these reasons."""
     parts = ("initContainerStatuses", "containerStatuses")
     found = [item["state"].get(state) or {} for part in parts for item in pod["status"].get(part, ())]
     return any(item.get("reason") in reasons for item in found)
@@ -59,7 +61,7 @@ def merged(target: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("row", [pytest.param(row, id=row["id"]) for row in CORPUS])
-def test_it_is_refused_by_name(cluster: Cluster, row: dict[str, Any]) -> None:
+def test_a_malformed_vm_is_refused_by_name(cluster: Cluster, row: dict[str, Any]) -> None:
     malformed = merged(a_vm("malformed", runStrategy="Halted"), row["patch"])
     done = cluster.try_kubectl("create", "--validate=false", "-f", "-", given=json.dumps(malformed))
 
@@ -71,8 +73,10 @@ def test_it_is_refused_by_name(cluster: Cluster, row: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("number", range(1))
-def test_a_kernel_that_is_not_there_ends_the_run_with_its_reason(cluster: Cluster, number: int) -> None:
-    """QEMU is there for some 20 ms before it finds out: a look in that moment was once a machine that runs for ever."""
+def test_a_missing_kernel_ends_the_run_with_its_reason(cluster: Cluster, number: int) -> None:
+    """QEMU runs for some 20 ms before it fails: observed at that moment, the machine once counted as running for
+    ever.
+    """
     name = f"no-kernel-{number}"
     kernel = {"container": {"image": GUEST, "kernelPath": "/disk/no-such-kernel"}}
     spec = {"domain": {"memory": {"guest": "96Mi"}, "devices": {}, "firmware": {"kernelBoot": kernel}}}
@@ -92,7 +96,7 @@ def test_a_kernel_that_is_not_there_ends_the_run_with_its_reason(cluster: Cluste
     cluster.wait_gone("vmi", name)
 
 
-def test_a_secret_that_is_missing_is_told_by_the_vm_until_it_is_there(cluster: Cluster) -> None:
+def test_a_missing_secret_is_in_the_vm_status_until_it_exists(cluster: Cluster) -> None:
     vm = a_vm("no-secret", user_data="unused")
     vm["spec"]["template"]["spec"]["volumes"][1] = {"name": "seed", "cloudInitNoCloud": {"secretRef": {"name": "seed"}}}
     cluster.apply(vm)
@@ -141,7 +145,7 @@ def test_a_secret_that_is_missing_is_told_by_the_vm_until_it_is_there(cluster: C
         ),
     ],
 )
-def test_what_kubernetes_says_of_a_pod_is_said_by_the_vm(
+def test_the_error_of_a_pod_is_in_the_vm_status(
     cluster: Cluster, request: pytest.FixtureRequest, changes: Pod, is_told: Callable[[Pod], bool], words: str
 ) -> None:
     name = request.node.callspec.id

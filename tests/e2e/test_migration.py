@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Guests that move between two nodes while they run: by a person's wish, by an eviction, and through faults."""
+"""Running guests move between two nodes: by a user's request, by an eviction, and through faults."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def counts_on(cluster: Cluster, name: str, before: int) -> bool:
     return cluster.counter(granted(cluster, name)["metadata"]["name"]) > before
 
 
-def test_a_guest_that_moves_counts_on_elsewhere_as_the_same_instance(nodes: Cluster) -> None:
+def test_a_guest_goes_on_counting_after_a_migration_as_the_same_instance(nodes: Cluster) -> None:
     nodes.apply(a_vm("mover", user_data="#!/bin/sh\ntrue\n"))
     before = nodes.running("mover")
     first = granted(nodes, "mover")
@@ -65,7 +65,7 @@ def test_a_guest_that_moves_counts_on_elsewhere_as_the_same_instance(nodes: Clus
     assert nodes.emulators() == [before["metadata"]["uid"]]
 
 
-def test_services_send_to_the_pod_that_has_the_guest_and_the_machine_is_ready_throughout(nodes: Cluster) -> None:
+def test_services_follow_the_guest_and_the_machine_stays_ready(nodes: Cluster) -> None:
     before = nodes.running("mover")
     since = before["metadata"]["resourceVersion"]
     nodes.eventually(lambda: is_true(nodes.get("vmi", "mover"), "Ready"), seconds=30, what="it is ready")
@@ -87,7 +87,7 @@ VMIS, PODS = "/apis/kubevirt.io/v1/namespaces/default/virtualmachineinstances", 
 
 
 def written(cluster: Cluster, path: str, since: str) -> list[dict[str, Any]]:
-    """Return all versions of the objects of a kind since then, which the API server keeps for some minutes."""
+    """Return all versions of the objects of a kind since then; the API server keeps them for some minutes."""
     said = cluster.kubectl("get", "--raw", f"{path}?watch=1&resourceVersion={since}&timeoutSeconds=2")
     return [json.loads(line)["object"] for line in said.splitlines()]
 
@@ -98,11 +98,11 @@ def is_true(body: dict[str, Any] | None, kind: str) -> bool:
 
 
 def first(versions: list[dict[str, Any]], is_so: Callable[[dict[str, Any]], bool]) -> int:
-    """Return the number of the first version of which this is so; they are comparable across kinds in one etcd."""
+    """Return the number of the first version that matches; the numbers are comparable across kinds in one etcd."""
     return next(int(version["metadata"]["resourceVersion"]) for version in versions if is_so(version))
 
 
-def test_a_migration_that_finds_no_node_is_cancelled_by_its_deletion_and_nothing_has_moved(nodes: Cluster) -> None:
+def test_a_migration_without_a_node_is_cancelled_by_its_deletion(nodes: Cluster) -> None:
     before = nodes.running("mover")
     elsewhere = next(node for node in nodes.nodes if node != before["status"]["nodeName"])
     nodes.kubectl("cordon", elsewhere)
@@ -117,7 +117,7 @@ def test_a_migration_that_finds_no_node_is_cancelled_by_its_deletion_and_nothing
     nodes.eventually(lambda: len(nodes.list("pods", "-n", "default")) == 1, seconds=30, what="its Pod alone is left")
 
 
-def test_a_drain_moves_a_guest_that_is_to_go_on(nodes: Cluster) -> None:
+def test_a_drain_moves_a_guest_with_live_migration(nodes: Cluster) -> None:
     vm = a_vm("stays")
     vm["spec"]["template"]["spec"]["evictionStrategy"] = "LiveMigrate"
     nodes.apply(vm)
@@ -138,5 +138,5 @@ def test_a_drain_moves_a_guest_that_is_to_go_on(nodes: Cluster) -> None:
 
 
 @pytest.mark.nightly
-def test_migrations_with_a_fault_in_each_lose_no_guest_and_double_none(nodes: Cluster) -> None:
+def test_migrations_with_one_fault_each_lose_and_duplicate_no_guest(nodes: Cluster) -> None:
     assert migrations(nodes, count=SAMPLE, seed=SEED, say=print) == []

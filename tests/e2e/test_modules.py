@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One VM's life by kubevirt_vm alone: created, changed, stopped, started, restarted, refused, deleted; each twice."""
+"""One VM with kubevirt_vm alone: created, changed, stopped, started, restarted, refused, deleted; each twice."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def changed(result: Result) -> bool:
     return found
 
 
-def test_life_of_a_vm(task: Task) -> None:
+def test_all_states_of_a_vm(task: Task) -> None:
     made = task(**WEB, **WAIT)
     assert changed(made)
     assert made["result"]["status"]["ready"] is True
@@ -135,7 +135,7 @@ def test_a_pool_is_scaled_and_changed(task: Task) -> None:
 
 
 @pytest.mark.nightly
-def test_the_reason_of_a_wait_in_vain_is_the_schedulers(task: Task) -> None:
+def test_a_timeout_reports_the_message_of_the_scheduler(task: Task) -> None:
     result = task(**{**WEB, "name": "large", "memory": "4Ti"}, wait=True, wait_timeout=5)
     assert result["failed"] is True
     assert "nsufficient memory" in result["msg"]
@@ -144,7 +144,7 @@ def test_the_reason_of_a_wait_in_vain_is_the_schedulers(task: Task) -> None:
 
 
 @pytest.mark.nightly
-def test_the_reason_of_a_wait_in_vain_is_the_registrys(task: Task) -> None:
+def test_a_timeout_reports_the_message_of_the_registry(task: Task) -> None:
     result = task(**{**WEB, "name": "unpulled", "image": "localhost/no/such:1"}, wait=True, wait_timeout=10)
     assert result["failed"] is True
     assert "localhost/no/such:1" in result["msg"]

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A guest behind masquerade: address by DHCP, names, traffic out and in; and what is refused without a wait."""
+"""A guest behind masquerade: address by DHCP, DNS, traffic in both directions; and refusals without delay."""
 
 from __future__ import annotations
 

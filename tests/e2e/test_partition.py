@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A node that is cut off, or off, with a VM on it: one guest, whatever is deleted; one again when there is proof."""
+"""A partitioned or powered-off node with a VM: one guest, whatever is deleted; a new one only with proof that the
+old one has ended.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,7 @@ def cluster() -> Iterator[Cluster]:
 
 @contextmanager
 def cut_off(cluster: Cluster, node: str) -> Iterator[None]:
-    """Have a node without network: everything on it runs on, nothing gets in or out."""
+    """Cut a node off the network: its processes run on."""
     cluster.lab("node", "cut", node)
     try:
         yield
@@ -44,7 +46,7 @@ def said(vmi: dict[str, Any], kind: str) -> str:
 
 
 def a_bystander(cluster: Cluster, name: str, node: str) -> str:
-    """Start another VM on a node that works, so that whoever would start a second guest had every opportunity."""
+    """Start another VM on a healthy node, as proof that a second guest could have started there."""
     vm = a_vm(name)
     vm["spec"]["template"]["spec"]["nodeSelector"] = {"kubernetes.io/hostname": node}
     cluster.eventually(
@@ -56,7 +58,7 @@ def a_bystander(cluster: Cluster, name: str, node: str) -> str:
     return uid
 
 
-def test_a_pod_deleted_by_force_while_its_node_is_cut_off_starts_no_second_guest(cluster: Cluster) -> None:
+def test_a_pod_deleted_by_force_on_a_partitioned_node_starts_no_second_guest(cluster: Cluster) -> None:
     cluster.apply(a_vm("torn"))
     first = cluster.running("torn")
     uid, node = first["metadata"]["uid"], first["status"]["nodeName"]
@@ -86,8 +88,8 @@ def test_a_pod_deleted_by_force_while_its_node_is_cut_off_starts_no_second_guest
         cluster.wait_gone("vm", name)
 
 
-def test_a_node_that_comes_back_ends_what_is_no_longer_its_own_before_it_starts_anything(cluster: Cluster) -> None:
-    """A person was wrong about it: it was cut off, and not off."""
+def test_a_node_that_comes_back_ends_former_guests_before_it_starts_any(cluster: Cluster) -> None:
+    """The user was wrong to call it off: it was only partitioned."""
     cluster.apply(a_vm("left"))
     first = cluster.running("left")
     uid, node = first["metadata"]["uid"], first["status"]["nodeName"]
@@ -132,14 +134,14 @@ def another_instance(cluster: Cluster, name: str, former: dict[str, Any]) -> dic
 
 
 def is_started(cluster: Cluster, name: str, node: str, seen: list[list[str]]) -> bool:
-    """Tell whether a VM's guest is there; seen: what was on its node at each look."""
+    """Whether the guest of a VM runs; seen: the guests on its node at each look."""
     vmi = cluster.get("vmi", name)
     seen.append(cluster.emulators_on(node))
     return vmi is not None and vmi["metadata"]["uid"] in seen[-1]
 
 
 def handler_log(cluster: Cluster, node: str) -> list[dict[str, Any]]:
-    """Return what virt-handler of a node has logged, in its order."""
+    """Return the log of virt-handler on a node, in order."""
     listed = cluster.list(
         "pods", "-n", "kubevirt", "-l", "kubevirt.io=virt-handler", "--field-selector", f"spec.nodeName={node}"
     )
@@ -150,7 +152,9 @@ def handler_log(cluster: Cluster, node: str) -> list[dict[str, Any]]:
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("proof", ["out of service", "Node deleted"])
-def test_a_node_that_is_off_and_said_to_be_gives_its_vm_back_once(cluster: Cluster, proof: str) -> None:
+def test_the_vm_of_a_powered_off_node_restarts_once_after_the_out_of_service_taint(
+    cluster: Cluster, proof: str
+) -> None:
     cluster.apply(a_vm("moved"))
     first = cluster.running("moved")
     uid, node = first["metadata"]["uid"], first["status"]["nodeName"]

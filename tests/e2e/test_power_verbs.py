@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Real guests that are paused, let go on and made to boot again, by the requests that virtctl sends."""
+"""Real guests paused, resumed and rebooted by virtctl's requests."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def machine(cluster: Cluster) -> Iterator[Cluster]:
 
 @pytest.fixture
 def console(machine: Cluster) -> Iterator[Console]:
-    """The console of the guest once it is up; what it said before that is forgotten."""
+    """The console of a booted guest, without its earlier output."""
     with machine.console(machine.launcher(NAME)["metadata"]["name"]) as following:
         following.expect(READY)
         following.expect("counter", seconds=30)
@@ -47,7 +47,7 @@ def newest(cluster: Cluster) -> int:
     return cluster.counter(cluster.launcher(NAME)["metadata"]["name"])
 
 
-def test_a_paused_guest_stands_still_and_an_unpaused_one_goes_on(machine: Cluster, console: Console) -> None:
+def test_a_paused_guest_stops_and_an_unpaused_one_goes_on(machine: Cluster, console: Console) -> None:
     with pytest.raises(KubectlFailed, match=r"\(Conflict\).*VMI is not paused"):
         press(machine, "unpause")
     press(machine, "pause", '{"dryRun": ["All"]}')
@@ -71,7 +71,7 @@ def test_a_paused_guest_stands_still_and_an_unpaused_one_goes_on(machine: Cluste
 
 
 @pytest.mark.usefixtures("console")
-def test_what_a_person_freezes_is_thawed_by_a_person_or_by_time(machine: Cluster) -> None:
+def test_a_frozen_guest_is_thawed_by_a_user_or_by_the_timeout(machine: Cluster) -> None:
     def is_thawed() -> bool:
         vmi = machine.get("vmi", NAME)
         return vmi is not None and "fsFreezeStatus" not in vmi["status"]
@@ -79,7 +79,7 @@ def test_what_a_person_freezes_is_thawed_by_a_person_or_by_time(machine: Cluster
     machine.wait("vmi", NAME, '.status.conditions[?(@.type=="AgentConnected")].status', "True", seconds=120)
     press(machine, "freeze", '{"unfreezeTimeout": "0s"}')
     machine.wait("vmi", NAME, ".status.fsFreezeStatus", "frozen")
-    press(machine, "freeze", '{"unfreezeTimeout": "1s"}')  # it has an end already, which is none
+    press(machine, "freeze", '{"unfreezeTimeout": "1s"}')  # it already has a status, but no timeout
     for _twice in range(2):
         press(machine, "unfreeze")
     machine.eventually(is_thawed, seconds=10, what="thawed by a person")
@@ -94,7 +94,7 @@ def test_what_a_person_freezes_is_thawed_by_a_person_or_by_time(machine: Cluster
 
 
 @pytest.mark.parametrize("verb", ["reset", "softreboot"])
-def test_a_guest_boots_again_in_its_pod(machine: Cluster, console: Console, verb: str) -> None:
+def test_a_guest_reboots_in_its_pod(machine: Cluster, console: Console, verb: str) -> None:
     machine.wait("vmi", NAME, CONNECTED, "True")
     pod, emulators = machine.launcher(NAME)["metadata"]["uid"], machine.emulators()
     console.seen = ""
@@ -110,7 +110,7 @@ def test_a_guest_boots_again_in_its_pod(machine: Cluster, console: Console, verb
     assert vmi["status"]["phase"] == "Running"
 
 
-def test_a_guest_without_an_agent_boots_again_by_its_power_button(machine: Cluster) -> None:
+def test_a_guest_without_an_agent_reboots_by_its_power_button(machine: Cluster) -> None:
     machine.apply(a_vm(DEAF, user_data="#!/bin/sh\nagent off\n"))
     machine.running(DEAF)
     with machine.console(machine.launcher(DEAF)["metadata"]["name"]) as console:
@@ -125,7 +125,7 @@ def test_a_guest_without_an_agent_boots_again_by_its_power_button(machine: Clust
     machine.kubectl("delete", "vm", DEAF)
 
 
-def test_a_machine_that_is_started_paused_begins_when_it_is_unpaused(machine: Cluster) -> None:
+def test_a_machine_started_paused_boots_when_it_is_unpaused(machine: Cluster) -> None:
     machine.apply(a_vm(PATIENT, runStrategy="Halted"))
 
     machine.subresource(PATIENT, "start", body='{"paused": true}')
@@ -145,7 +145,7 @@ def test_a_machine_that_is_started_paused_begins_when_it_is_unpaused(machine: Cl
     machine.kubectl("delete", "vm", PATIENT)
 
 
-def test_what_is_not_there_is_said(machine: Cluster) -> None:
+def test_a_request_to_a_missing_machine_is_not_found(machine: Cluster) -> None:
     with pytest.raises(KubectlFailed, match=r"\(NotFound\)"):
         press(machine, "pause", name="nobody")
     with pytest.raises(KubectlFailed, match=r"\(BadRequest\).*unknown option"):

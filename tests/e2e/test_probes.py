@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Probes of real guests: the kubelet asks, by the network and through the guest's agent. All boot side by side."""
+"""Probes of real guests: by the kubelet over the network, and through the guest agent. All boot in parallel."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ LATE = {"initialDelaySeconds": FIRST_ASKED_SECONDS - EXTRA_DELAY_SECONDS}
 
 
 def a_probed_vm(name: str, *, user_data: str | None = None, **spec: Any) -> Manifest:
-    """Return a VM that runs once. spec: of its instance."""
+    """Return a VM with strategy Once. spec: of its instance."""
     vm = a_vm(name, user_data=user_data, runStrategy="Once")
     vm["spec"]["template"]["spec"] |= spec
     return vm
@@ -37,7 +37,7 @@ def a_probed_vm(name: str, *, user_data: str | None = None, **spec: Any) -> Mani
 
 @pytest.fixture(scope="module", autouse=True)
 def machines(cluster: Cluster) -> None:
-    """One that is ready, then not, and then not alive any more; two that are not alive any more; one that is paused."""
+    """One that becomes ready, then not ready, then not live; two that become not live; one that is paused."""
     ready = {"httpGet": {"port": 8080, "path": "/ready"}, **SOME, "periodSeconds": 5, "failureThreshold": 1}
     alive = {"exec": {"command": ["test", "-e", "/run/alive"]}, **SOME, **LATE, "failureThreshold": 3}
     served, answers = {"tcpSocket": {"port": 8080}, **SOME}, {"guestAgentPing": {}, **SOME}
@@ -53,7 +53,7 @@ def machines(cluster: Cluster) -> None:
 
 
 def pause(cluster: Cluster, name: str) -> bool:
-    """Pause it, and tell whether it is: a virt-handler that another module has killed may not be back yet."""
+    """Pause it; return whether it is paused. virt-handler may still restart after a kill by another module."""
     try:
         cluster.subresource(name, "pause", of="virtualmachineinstances")
     except KubectlFailed as error:
@@ -62,12 +62,12 @@ def pause(cluster: Cluster, name: str) -> bool:
 
 
 def complaints(cluster: Cluster, pod: str) -> list[str]:
-    """Return what the kubelet says of a Pod's probes that failed."""
+    """Return the kubelet's messages about failed probes of a Pod."""
     events = cluster.list("events", "--field-selector", f"reason=Unhealthy,involvedObject.name={pod}")
     return [event["message"] for event in events]
 
 
-def test_a_guest_is_ready_while_it_answers_and_its_run_ends_when_it_is_not_alive(cluster: Cluster) -> None:
+def test_a_guest_is_ready_while_it_responds_and_its_run_ends_when_it_is_not_live(cluster: Cluster) -> None:
     cluster.running("probed")
 
     cluster.wait("vm", "probed", '.status.conditions[?(@.type=="Ready")].status', "True")
@@ -91,7 +91,7 @@ def test_a_guest_is_ready_while_it_answers_and_its_run_ends_when_it_is_not_alive
         pytest.param("agent", "guest", id="guestAgentPing"),
     ],
 )
-def test_a_run_ends_when_its_guest_answers_no_more(cluster: Cluster, name: str, complaint: str) -> None:
+def test_a_run_ends_when_its_guest_stops_responding(cluster: Cluster, name: str, complaint: str) -> None:
     pod = cluster.list("pods", "-l", f"vmi.kubevirt.io/id={name}")[0]["metadata"]["name"]
 
     cluster.wait("vm", name, ".status.printableStatus", "Stopped", seconds=120)
@@ -100,7 +100,7 @@ def test_a_run_ends_when_its_guest_answers_no_more(cluster: Cluster, name: str, 
 
 
 @pytest.mark.nightly
-def test_a_guest_that_is_paused_is_not_ended_by_its_probe_and_one_that_goes_on_is(cluster: Cluster) -> None:
+def test_probes_do_not_end_a_paused_guest_but_a_resumed_one(cluster: Cluster) -> None:
     cluster.wait("vm", "sleeper", ".status.printableStatus", "Paused")
     launcher = cluster.launcher("sleeper")
     cluster.has_run("sleeper", seconds=FIRST_ASKED_SECONDS + 10)

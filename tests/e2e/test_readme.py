@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""README, typed as it stands by somebody with a cluster of their own, which happens to be a lab.
+"""README as a user with a cluster types it; the cluster is a lab.
 
-The collection is installed from its tarball into a home that has nothing; kubectl and the kubeconfig are where
-everybody has them. Only the inventory is not README's: the lab's nodes have other names and no SSH.
+The collection is installed from its tarball into an empty home; kubectl and the kubeconfig are at their usual places.
+Only the inventory differs: the nodes of the lab have other names and no SSH.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ CONTENT = (
 
 @dataclass
 class Reader:
-    """Somebody at a shell. said: what each command printed."""
+    """A user at a shell. said: the output of each command."""
 
     home: Path
     checkout: Path
@@ -52,7 +52,7 @@ class Reader:
     said: dict[str, str] = field(default_factory=dict)
 
     def enter(self, command: str) -> int:
-        """Type a command as README has it; return its exit code."""
+        """Run a command of README; return its exit code."""
         done = subprocess.run(
             ["/bin/bash", "-c", command],
             cwd=self.checkout,
@@ -104,7 +104,7 @@ def reader(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Reader:
         "HOME": str(home),
         "PATH": f"{Path(sys.executable).parent}:{kubectl}:{os.environ['PATH']}",
         "PIP_TARGET": str(home / "packages"),
-        "VIRTOPS_CACHE": str(cache_directory().parent),  # what was built before need not be built again
+        "VIRTOPS_CACHE": str(cache_directory().parent),  # reuse what was built before
         "ANSIBLE_CONNECTION_PLUGINS": str(ROOT / "lab/ansible/connection_plugins"),
     }
     environment.pop("PYTHONPATH", None)
@@ -112,29 +112,29 @@ def reader(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Reader:
 
 
 def content(lab: Lab) -> list[str]:
-    """List what a node has: images, their blobs and layers, our folder, sockets of device plugins.
+    """List the contents of a node: images with their blobs and layers, our folder, sockets of device plugins.
 
-    What containers have written goes with them, and the sandbox of a Pod that is gone when the kubelet comes by,
-    once a minute: layers that are committed are those of images.
+    Files of containers are removed with them, and the sandbox of a deleted Pod within a minute by the kubelet;
+    committed layers are those of images.
     """
     return lab.node("node-1").run(["/bin/sh", "-c", CONTENT]).stdout.split()
 
 
 def digest_on_the_node(lab: Lab, name: str) -> str:
-    """Return what an image's name stands for on the node, as its runtime says."""
+    """Return the digest of an image on the node, as its runtime reports it."""
     listed = lab.node("node-1").run(["ctr", "-n", "k8s.io", "images", "list", f"name=={name}"]).stdout
     return re.search(r"sha256:[0-9a-f]{64}", listed).group()
 
 
 def revision_of_virt_api(cluster: Cluster) -> str:
-    """Return by what a rebuilt image under the same tag is rolled out."""
+    """Return the annotation that rolls out an image rebuilt under the same tag."""
     deployment = cluster.get("deployment", "virt-api", "kubevirt")
     return deployment["spec"]["template"]["metadata"]["annotations"]["virtops.kubevirt/image-revision"]
 
 
-def test_the_commands_run_as_they_stand_and_leave_nothing(lab: Lab, cluster: Cluster, reader: Reader) -> None:
+def test_the_commands_work_and_leave_nothing(lab: Lab, cluster: Cluster, reader: Reader) -> None:
     cluster.kubectl("rollout", "status", "deployment/coredns", "-n", "kube-system", "--timeout=120s")
-    before = content(lab)  # with what the lab itself runs
+    before = content(lab)  # including what the lab itself runs
     lacks_kvm = False
     *story, removal = STORY.commands
     for command in story:

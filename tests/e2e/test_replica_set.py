@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A set of real guests, scaled by kubectl."""
+"""A replica set of real guests, scaled by kubectl."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.lab
 
 
 def a_set(name: str, replicas: int = 0) -> str:
-    """Return a set of the usual small guest, of none at first."""
+    """Return a set of the usual small guest."""
     template: dict[str, Any] = a_vm(name)["spec"]["template"]
     spec = {"replicas": replicas, "selector": {"matchLabels": {"app": name}}, "template": template}
     meta = {"name": name, "namespace": "default"}
@@ -25,7 +25,7 @@ def a_set(name: str, replicas: int = 0) -> str:
     return json.dumps({"apiVersion": "kubevirt.io/v1", "kind": kind, "metadata": meta, "spec": spec})
 
 
-def test_a_set_is_scaled_from_none_to_three_guests_and_down_to_one(cluster: Cluster) -> None:
+def test_a_set_is_scaled_from_zero_to_three_guests_and_down_to_one(cluster: Cluster) -> None:
     cluster.kubectl("create", "-f", "-", given=a_set("crowd"))
     cluster.kubectl("scale", "vmirs/crowd", "--replicas=3")
     cluster.wait("vmirs", "crowd", ".status.readyReplicas", "3", seconds=120)
@@ -50,7 +50,7 @@ def instances(cluster: Cluster, name: str) -> dict[str, tuple[str, str]]:
 
 
 @pytest.mark.nightly
-def test_what_ceases_to_count_is_replaced_unless_the_set_is_paused(cluster: Cluster) -> None:
+def test_members_that_no_longer_count_are_replaced_unless_the_set_is_paused(cluster: Cluster) -> None:
     cluster.kubectl("create", "-f", "-", given=a_set("crew", replicas=2))
     cluster.wait("vmirs", "crew", ".status.readyReplicas", "2", seconds=120)
     first = instances(cluster, "crew")

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Machines that cannot start: the word that says why, how often they are tried, and how they run once it is mended.
+"""Machines that cannot start: the reported reason, the retries, and the start after a repair.
 
-A claim and a Secret that are missing are told of in test_claims.py and test_malformed.py, DataVolumes that fail in
+Missing claims and Secrets are in test_claims.py and test_malformed.py, failing DataVolumes in
 tests/controlplane/virt_controller/test_real_data_volumes.py.
 """
 
@@ -40,7 +40,7 @@ def a_vm_without_a_disk(name: str, namespace: str) -> Manifest:
 
 @pytest.fixture(scope="module", autouse=True)
 def machines(cluster: Cluster) -> None:
-    """Every machine of this module is to run, and none can."""
+    """Create every machine of this module; none can start."""
     too_large, no_image = a_vm("too-large"), a_vm("no-image")
     too_large["spec"]["template"]["spec"]["domain"]["memory"]["guest"] = "8Ti"
     no_image["spec"]["template"]["spec"]["volumes"][0]["containerDisk"]["image"] = LATER
@@ -56,7 +56,9 @@ def change(cluster: Cluster, name: str, path: str, value: Any) -> None:
 
 @pytest.fixture(scope="module")
 def mended(cluster: Cluster) -> dict[str, str]:
-    """All but one are mended once they have said what they lack; the UID of each instance until then, by machine."""
+    """Repair all but one after they have reported their problem; return the UIDs of the instances before, by
+    machine.
+    """
     cluster.wait("vm", "mended", PRINTABLE, "CrashLoopBackOff")
     change(cluster, "mended", "volumes/0/containerDisk/path", "/disk/guest.img")
 
@@ -69,7 +71,7 @@ def mended(cluster: Cluster) -> dict[str, str]:
     return uids
 
 
-def test_a_machine_whose_launcher_fails_runs_when_its_template_is_mended(
+def test_a_machine_whose_launcher_fails_runs_after_a_repair_of_its_template(
     cluster: Cluster, mended: dict[str, str]
 ) -> None:
     assert mended
@@ -81,7 +83,7 @@ def test_a_machine_whose_launcher_fails_runs_when_its_template_is_mended(
 
 
 @pytest.mark.nightly
-def test_a_machine_that_no_node_has_room_for_runs_when_it_asks_for_less(
+def test_a_machine_too_large_for_every_node_runs_when_it_requests_less(
     cluster: Cluster, mended: dict[str, str]
 ) -> None:
     cluster.another("too-large", mended["too-large"])
@@ -104,7 +106,7 @@ def failures(cluster: Cluster) -> int:
 
 
 @pytest.mark.nightly
-def test_a_machine_whose_launcher_fails_is_tried_ever_less_often_until_somebody_stops_it(cluster: Cluster) -> None:
+def test_a_machine_whose_launcher_fails_is_retried_with_back_off_until_it_is_stopped(cluster: Cluster) -> None:
     """At 0, 10 and 50 s, then after 90 s more: at most three Pods in a minute."""
     cluster.eventually(lambda: failures(cluster) >= 2, seconds=90, what="its start has failed twice")
     cluster.wait("vm", "crashing", PRINTABLE, "CrashLoopBackOff", namespace="crashing")

@@ -1,12 +1,12 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A node without its virt-handler, or without its kubelet: no machines are sent there, those that run run on, and what
-has become of them meanwhile is told afterwards.
+"""A node without virt-handler, or without its kubelet: it gets no machines, its machines run on, and changes are
+reported afterwards.
 
-Upstream's rows that are other tests here: a Pod that is deleted by force while its node is cut off is
-test_partition.py; a virt-handler that writes of another node's machines is tests/controlplane/policies.
-Another's death is no reason here to call a guest dead: while virt-handler is silent, instances stay Running.
+Upstream's other cases: a Pod deleted by force on a partitioned node is in test_partition.py; writes of virt-handler for
+other nodes are in tests/controlplane/policies. A silent virt-handler is no proof that a guest has ended: its instances
+stay Running.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ for path in glob.glob(sys.argv[1] + "/virtops-*.sock"):
 
 @pytest.fixture(scope="module", autouse=True)
 def machines(cluster: Cluster) -> None:
-    """Three guests that run."""
+    """Three running guests."""
     cluster.apply(a_vm("lost", runStrategy="Once"), a_vm("hidden"), a_vm("bystander"))
     for name in ("lost", "hidden", "bystander"):
         cluster.running(name)
@@ -53,14 +53,16 @@ def machines(cluster: Cluster) -> None:
 
 @pytest.fixture(autouse=True)
 def serving(cluster: Cluster) -> None:
-    """Every test begins on a node that takes machines: a kubelet that starts on another ends those that it has."""
+    """Wait before each test until all nodes are schedulable: a kubelet that starts on an unschedulable node ends
+    its Pods.
+    """
     cluster.wait("node", cluster.nodes[0], SCHEDULABLE, "true")
     cluster.healthy()
 
 
 @contextmanager
 def no_virt_handler(cluster: Cluster) -> Iterator[None]:
-    """Have no virt-handler on any node, as if somebody had deleted its Pod and no other came."""
+    """Have no virt-handler on any node, as after a deletion of its Pod without a replacement."""
     selector = "/spec/template/spec/nodeSelector/" + NOWHERE.replace("/", "~1")
     daemon_set = ("daemonset", "virt-handler", "-n", "kubevirt", "--type", "json", "-p")
     cluster.kubectl("patch", *daemon_set, json.dumps([{"op": "add", "path": selector, "value": "true"}]))
@@ -72,14 +74,14 @@ def no_virt_handler(cluster: Cluster) -> Iterator[None]:
 
 
 def lease_of_seconds(cluster: Cluster, node: str, seconds: int) -> None:
-    """Have a virt-handler that is silent missed sooner than in forty seconds."""
+    """Shorten the Lease of a virt-handler, so that its silence counts sooner than after forty seconds."""
     lease = ("lease", f"virt-handler-{node}", "-n", "kubevirt", "--type", "merge", "-p")
     cluster.kubectl("patch", *lease, json.dumps({"spec": {"leaseDurationSeconds": seconds}}))
 
 
 @contextmanager
 def cut_off_from_the_api_server(cluster: Cluster, node: str) -> Iterator[None]:
-    """Have nothing that virt-handler sends to the API server arrive; the kubelet's own goes on, and its probes."""
+    """Drop the packets of virt-handler to the API server; those of the kubelet, and its probes, pass."""
     here = ("-l", "kubevirt.io=virt-handler", "--field-selector", f"spec.nodeName={node}")
     (own,) = cluster.list("pods", "-n", "kubevirt", *here)
     (slices,) = cluster.list("endpointslices", "-n", "default", "-l", "kubernetes.io/service-name=kubernetes")
@@ -120,7 +122,7 @@ def pause(cluster: Cluster, name: str) -> None:
     cluster.subresource(name, "pause", of="virtualmachineinstances")
 
 
-def test_a_node_without_virt_handler_gets_no_machines_and_what_ends_there_is_told(cluster: Cluster) -> None:
+def test_a_node_without_virt_handler_gets_no_machines_and_reports_ended_guests_later(cluster: Cluster) -> None:
     (node,) = cluster.nodes
     uid = cluster.get("vmi", "lost")["metadata"]["uid"]  # type: ignore[index]
     pod = cluster.launcher("hidden")["metadata"]["uid"]
@@ -147,8 +149,8 @@ def test_a_node_without_virt_handler_gets_no_machines_and_what_ends_there_is_tol
 
 
 @pytest.mark.nightly
-def test_a_node_whose_virt_handler_hangs_gets_no_more_machines_until_another_has_come(cluster: Cluster) -> None:
-    """Its Lease says that it is good for five seconds, which need not be forty in a test."""
+def test_a_node_with_a_hanging_virt_handler_gets_no_machines_until_it_is_replaced(cluster: Cluster) -> None:
+    """Its Lease is set to five seconds, because forty are too long for a test."""
     (node,) = cluster.nodes
     uid = cluster.get("vmi", "bystander")["metadata"]["uid"]  # type: ignore[index]
     assert cluster.signal(signal.SIGSTOP, "virt-handler") == 1
@@ -168,8 +170,8 @@ def test_a_node_whose_virt_handler_hangs_gets_no_more_machines_until_another_has
 
 
 @pytest.mark.nightly
-def test_a_virt_handler_that_is_cut_off_from_the_api_server_goes_on_by_itself_when_it_is_not(cluster: Cluster) -> None:
-    """It stays ready: to take it out of service would help nobody. Its node gets no machines meanwhile."""
+def test_a_partitioned_virt_handler_resumes_by_itself(cluster: Cluster) -> None:
+    """It stays ready: removing it would not help. Its node gets no machines meanwhile."""
     (node,) = cluster.nodes
     uid = cluster.get("vmi", "bystander")["metadata"]["uid"]  # type: ignore[index]
     before = starts(cluster)
@@ -189,8 +191,8 @@ def test_a_virt_handler_that_is_cut_off_from_the_api_server_goes_on_by_itself_wh
 
 
 @pytest.mark.nightly
-def test_a_node_offers_its_devices_again_when_its_kubelet_has_started_anew(cluster: Cluster) -> None:
-    """A kubelet that starts takes all sockets away; so may a person, and then nothing tells the kubelet."""
+def test_a_node_registers_its_devices_again_after_a_kubelet_restart(cluster: Cluster) -> None:
+    """A starting kubelet removes all sockets. A user may remove them too, and the kubelet does not notice."""
     (node,) = cluster.nodes
     uid = cluster.get("vmi", "bystander")["metadata"]["uid"]  # type: ignore[index]
 

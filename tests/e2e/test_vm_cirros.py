@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The story of KubeVirt's architecture page, told to this control plane by kubectl."""
+"""The walk-through of KubeVirt's architecture page, with kubectl on this control plane."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ STOP = '{"spec":{"running":false}}'
 
 @pytest.fixture(scope="module")
 def cirros(cluster: Cluster) -> Cluster:
-    """A cluster on which vm-cirros was created, not running."""
+    """A cluster with vm-cirros, not running."""
     cluster.kubectl("create", "-f", "-", given=MANIFEST)
     return cluster
 
 
-def test_a_vm_that_is_not_to_run_has_no_instance(cirros: Cluster) -> None:
+def test_a_halted_vm_has_no_instance(cirros: Cluster) -> None:
     cirros.wait("vm", "vm-cirros", ".status.printableStatus", "Stopped")
 
     assert cirros.get("vmi", "vm-cirros") is None
@@ -40,7 +40,7 @@ def test_patching_running_to_true_boots_the_guest_with_its_user_data(cirros: Clu
         console.expect("printed from cloud-init userdata")
 
 
-def test_the_leader_shows_it_to_a_monitoring_system(cirros: Cluster) -> None:
+def test_the_leader_counts_it_in_its_metrics(cirros: Cluster) -> None:
     said = [
         cirros.kubectl(
             "get", "--raw", f"/api/v1/namespaces/kubevirt/pods/{item['metadata']['name']}:8080/proxy/metrics"
@@ -84,7 +84,7 @@ def test_patching_running_to_false_stops_it(cirros: Cluster) -> None:
     cirros.wait("vm", "vm-cirros", ".status.printableStatus", "Stopped")
 
 
-def test_deleting_the_vm_takes_instance_and_pod_along(cirros: Cluster) -> None:
+def test_deleting_the_vm_deletes_instance_and_pod(cirros: Cluster) -> None:
     cirros.kubectl("patch", "vm", "vm-cirros", "--type", "merge", "-p", START)
     cirros.running("vm-cirros")
     pod = cirros.launcher("vm-cirros")["metadata"]["name"]

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""An upgrade of the control plane under guests that run: they are counted, and brought along as the strategy says."""
+"""An upgrade of the control plane with running guests: they are counted, and updated by the configured methods."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ METRIC = re.compile(r"^kubevirt_vmi_number_of_outdated (\S+)$", re.MULTILINE)
 
 @pytest.fixture(scope="module")
 def upgradable(nodes: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Cluster:
-    """Two nodes that have the images of two versions, and no strategy. Whoever comes after has the other version."""
+    """Two nodes with the images of two versions, and no method. Later modules run the other version."""
     now, lab = archives(), Lab(nodes.name)
     anew = build_anew(now["virt-launcher"], tmp_path_factory.mktemp("anew"), NEXT.format("virt-launcher"))
     configure(nodes, workloadUpdateStrategy=None)
@@ -53,7 +53,7 @@ def a_claim() -> dict[str, Any]:
 
 
 def a_stayer() -> Manifest:
-    """It has a disk that one node has."""
+    """A machine that cannot migrate: its disk is on one node."""
     vm = a_vm(STAYER)
     spec = vm["spec"]["template"]["spec"]
     spec["domain"]["devices"]["disks"].append({"name": "own", "disk": {"bus": "virtio"}})
@@ -62,12 +62,12 @@ def a_stayer() -> Manifest:
 
 
 def configure(cluster: Cluster, **spec: Any) -> None:
-    """Write into the KubeVirt object, as a person does."""
+    """Write into the KubeVirt object, as a user does."""
     cluster.kubectl("patch", "kubevirt", "kubevirt", "-n", "kubevirt", "--type=merge", "-p", json.dumps({"spec": spec}))
 
 
 def outdated(cluster: Cluster) -> int:
-    """Return how many are said to be outdated, once each of the three places says the same."""
+    """Return the number of outdated instances, once all three places report the same."""
     kubevirt = cluster.get("kubevirt", "kubevirt", "kubevirt") or {}
     counted = kubevirt.get("status", {}).get(COUNT, -1)
     labelled = len(cluster.list("vmi", "-n", "default", "-l", LABEL))
@@ -103,7 +103,7 @@ def ended_at(migration: dict[str, Any]) -> str:
 
 
 @pytest.mark.nightly
-def test_guests_are_brought_to_the_launcher_of_an_upgrade_as_far_as_it_is_said(upgradable: Cluster) -> None:
+def test_guests_move_to_the_new_launcher_by_the_configured_methods(upgradable: Cluster) -> None:
     nodes = upgradable
     before = {name: nodes.running(name)["metadata"]["uid"] for name in ALL}
     first = launchers(nodes)
@@ -111,13 +111,13 @@ def test_guests_are_brought_to_the_launcher_of_an_upgrade_as_far_as_it_is_said(u
         nodes.eventually(partial(counts_on, nodes, first[name], 0), seconds=60, what=f"{name} counts")
     configure(nodes, configuration={"migrations": {"parallelMigrationsPerCluster": 1}})
 
-    # nobody says how: they are counted, and stay
+    # Without a method they are counted, and stay.
     upgrade(nodes, control_plane_image_tag="next")
     nodes.eventually(lambda: outdated(nodes) == len(ALL), seconds=60, what="all are outdated")
     assert launchers(nodes) == first
     assert nodes.list("vmim", "-n", "default") == []
 
-    # those that can are moved, one by one, as the same guests
+    # Those that can migrate do, one by one, as the same guests.
     counted = {name: nodes.counter(first[name]) for name in MOVERS}
     configure(nodes, workloadUpdateStrategy={"workloadUpdateMethods": ["LiveMigrate"]})
     nodes.eventually(lambda: outdated(nodes) == 1, seconds=90, what="one is left")
@@ -130,7 +130,7 @@ def test_guests_are_brought_to_the_launcher_of_an_upgrade_as_far_as_it_is_said(u
     assert ended_at(one) <= other["metadata"]["creationTimestamp"]
     assert after[STAYER] == first[STAYER]
 
-    # those that cannot are stopped, where that is said, and begin anew
+    # With Evict, the others are stopped and start again.
     configure(nodes, workloadUpdateStrategy={"workloadUpdateMethods": ["LiveMigrate", "Evict"]})
     nodes.another(STAYER, before[STAYER])
     last = nodes.running(STAYER)["metadata"]["uid"]

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What these tests play on: one real API server for all of them, and Ansible as a user has it."""
+"""Fixtures: one real API server for all tests, and Ansible as a user has it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Task = Callable[..., Result]
 
 @pytest.fixture(scope="package")
 def lab(worker_id: str) -> Iterator[Lab]:
-    """Of one worker, where files are given to several."""
+    """One per worker."""
     with serving(f"modules-{worker_id}") as found:
         yield found
 
@@ -48,7 +48,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def task(lab: Lab, place: Path) -> Task:
-    """Run one module by Ansible on localhost, of this collection unless its name says whose; return its result."""
+    """Run one module with Ansible on localhost, of this collection unless its name is qualified; return its result."""
 
     def run(module: str = "kubevirt_vm", *flags: str, **options: Any) -> Result:
         where = {"namespace": "default"} if module in NAMESPACED else {}

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The Prometheus operator's kind PodMonitor, as much of it as our object uses, in the types that the operator gives it.
+"""The Prometheus operator's kind PodMonitor: the fields that our object uses, with the operator's types.
 
-Not the operator's own definition, which is long: what ours does not name is no field here, and the server drops it.
+The operator's own definition is long. The server drops the fields that are missing here.
 """
 
 from __future__ import annotations

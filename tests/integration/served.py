@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A real API server that serves our kinds, and nothing behind it: no control plane, no nodes."""
+"""A real API server with our CRDs, without a control plane and nodes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SERVED = (
 
 @contextmanager
 def serving(name: str) -> Iterator[Lab]:
-    """Run a lab of this name in which VMs and their instances can be made."""
+    """Run a lab of this name in which VMs and their instances can be created."""
     lab = Lab(name)
     with lab.running(nodes=0, controllers=False):
         api = lab.api()
@@ -38,7 +38,7 @@ def serving(name: str) -> Iterator[Lab]:
 
 
 def _wait_until_served(api: Api, seconds: float = 30) -> None:
-    """That comes some milliseconds after Established, and no event tells."""
+    """The CRDs are served some milliseconds after Established, and no event says when."""
     deadline = time.monotonic() + seconds
     while not _is_served(api):
         if time.monotonic() > deadline:

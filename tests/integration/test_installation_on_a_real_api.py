@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What role control_plane applies and takes away again, on a real API server, with kubernetes.core as the role does."""
+"""Objects of role control_plane applied and pruned on a real API server, with kubernetes.core as in the role."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ KNOWN = yaml.safe_load((ROLE / "vars/main.yml").read_text())
 
 @pytest.fixture
 def monitors(api: Api) -> Iterator[None]:
-    """Have the API server know the Prometheus operator's kind."""
+    """Install the Prometheus operator's kind on the API server."""
     api.create(CRDS, pod_monitors.DEFINITION)
     deadline = time.monotonic() + 30
     while not is_served(api):
@@ -43,7 +43,7 @@ def is_served(api: Api) -> bool:
 
 
 @pytest.mark.usefixtures("monitors")
-def test_a_monitor_is_taken_as_it_is_and_goes_when_nobody_wants_it_any_more(task: Task, api: Api) -> None:
+def test_a_monitor_is_accepted_and_pruned_when_no_longer_wanted(task: Task, api: Api) -> None:
     (monitor,) = render("pod-monitor.yaml.j2", control_plane_namespace="default")
     monitor["metadata"]["labels"] = KNOWN["__control_plane_marks"]
     applied = {"apply": True, "server_side_apply": KNOWN["__control_plane_apply"]}

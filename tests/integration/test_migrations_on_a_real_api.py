@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""kubevirt_migration and role drain_node, run by Ansible, against a real API server; virt-controller is played here."""
+"""kubevirt_migration and role drain_node, run by Ansible on a real API server with a fake virt-controller."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ TIME = "2026-01-31T12:00:00Z"
 
 
 class VirtController(threading.Thread):
-    """Looks at migrations, and brings each as far as it was told to: Succeeded, Failed, or another phase.
+    """Moves each migration to the phase of the test: Succeeded, Failed, or another.
 
     holds: machines whose migration goes no further than this phase.
     """
@@ -89,7 +89,7 @@ class VirtController(threading.Thread):
 
 @pytest.fixture
 def controller(lab: Lab, api: Api) -> Iterator[VirtController]:
-    """Two guests on the first of two nodes, and who moves them."""
+    """Two guests on the first of two nodes, and a fake virt-controller."""
     for name in ("node-1", "node-2"):
         labels = {HOSTNAME: name, "kubevirt.io/schedulable": "true"}
         api.create(NODES, {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "labels": labels}})
@@ -123,7 +123,7 @@ def a_guest(api: Api, name: str) -> None:
 
 
 def pin(api: Api, name: str, **spec: str) -> None:
-    """Make a guest one that cannot move."""
+    """Make a guest unable to migrate."""
     fixed = {"type": "LiveMigratable", "status": "False", "reason": "HostDeviceNotLiveMigratable", "message": "a GPU"}
     times = {"lastProbeTime": None, "lastTransitionTime": None}
     api.patch(f"{INSTANCES}/{name}", {"spec": spec})
@@ -148,7 +148,7 @@ def test_a_machine_is_moved_once(task: Task, api: Api, controller: VirtControlle
     assert found["status"]["phase"] == "Succeeded"
 
 
-def test_a_failure_and_a_wait_in_vain_say_where_it_stands(task: Task, controller: VirtController) -> None:
+def test_a_failure_and_a_timeout_report_the_phase(task: Task, controller: VirtController) -> None:
     controller.brings_to = "Failed"
     failed = task("kubevirt_migration", name="moves")
     assert "failed: the tunnel broke; VirtualMachineInstance default/moves is on node node-1" in failed["msg"]
@@ -165,7 +165,9 @@ def test_a_failure_and_a_wait_in_vain_say_where_it_stands(task: Task, controller
     assert task("kubevirt_migration_info", unfinished=True)["resources"] == []
 
 
-def test_what_nobody_can_move_is_refused_and_nothing_is_made(task: Task, api: Api, controller: VirtController) -> None:
+def test_an_unmovable_machine_is_refused_and_nothing_is_created(
+    task: Task, api: Api, controller: VirtController
+) -> None:
     pin(api, "stays")
     assert (
         "LiveMigratable is False (HostDeviceNotLiveMigratable: a GPU)"
@@ -178,7 +180,7 @@ def test_what_nobody_can_move_is_refused_and_nothing_is_made(task: Task, api: Ap
 
 
 def drained(lab: Lab, place: Path, *flags: str, by: dict[str, str] | None = None, **variables: Any) -> tuple[int, str]:
-    """Run the role; return the code and what was said, with the recap in it. by: who else does it than an admin."""
+    """Run the role; return the code and the output with the recap. by: a user other than admin."""
     play = [{"hosts": "localhost", "gather_facts": False, "roles": ["virtops.kubevirt.drain_node"]}]
     (place / "drain.yml").write_text(yaml.safe_dump(play))
     environment = {
@@ -197,9 +199,7 @@ def is_cordoned(api: Api) -> bool:
     return bool((api.get(f"{NODES}/node-1") or {})["spec"].get("unschedulable"))
 
 
-def test_a_node_is_emptied_once_and_takes_pods_again(
-    lab: Lab, place: Path, api: Api, controller: VirtController
-) -> None:
+def test_a_node_is_drained_once_and_uncordoned(lab: Lab, place: Path, api: Api, controller: VirtController) -> None:
     here = {"drain_node_name": "node-1", "drain_node_wait_timeout": 60}
     code, said = drained(lab, place, "--check", **here)
     assert (code, is_cordoned(api), node(api, "moves")) == (0, False, "node-1"), said
@@ -212,7 +212,7 @@ def test_a_node_is_emptied_once_and_takes_pods_again(
     assert (code, "changed=1" in said, is_cordoned(api)) == (0, True, False), said
 
 
-def test_a_drain_that_fails_says_who_cannot_leave_and_has_the_node_take_pods_again(
+def test_a_failed_drain_names_the_machines_that_cannot_move_and_uncordons_the_node(
     lab: Lab, place: Path, api: Api, controller: VirtController
 ) -> None:
     pin(api, "stays", evictionStrategy="LiveMigrate")
@@ -231,10 +231,10 @@ def test_a_drain_that_fails_says_who_cannot_leave_and_has_the_node_take_pods_aga
     assert is_cordoned(api)
 
 
-def test_what_has_not_begun_to_move_is_cancelled_when_the_node_takes_pods_again(
+def test_migrations_that_have_not_started_are_cancelled_when_the_node_is_uncordoned(
     lab: Lab, place: Path, task: Task, api: Api, controller: VirtController
 ) -> None:
-    """It would leave a node that takes Pods again, whenever it finds another one."""
+    """Such a migration would leave a schedulable node as soon as another node has room."""
     controller.holds = {"moves": "Running", "stays": "Scheduling"}
     code, said = drained(lab, place, drain_node_name="node-1", drain_node_wait_timeout=6)
     assert code != 0
@@ -243,10 +243,10 @@ def test_what_has_not_begun_to_move_is_cancelled_when_the_node_takes_pods_again(
     assert unfinished(task) == {"moves"}
 
 
-def test_what_waits_to_move_goes_on_where_the_node_stays_cordoned(
+def test_pending_migrations_continue_when_the_node_stays_cordoned(
     lab: Lab, place: Path, task: Task, api: Api, controller: VirtController
 ) -> None:
-    """So does what others have asked for, whatever the node takes."""
+    """Migrations that others requested always continue."""
     controller.holds = {"moves": "Scheduling", "stays": "Scheduling"}
     api.patch(f"{NODES}/node-1", {"spec": {"unschedulable": True}})
     here = {"drain_node_name": "node-1", "drain_node_wait_timeout": 6}
@@ -267,7 +267,7 @@ def unfinished(task: Task) -> set[str]:
 
 @pytest.fixture
 def launcher(api: Api) -> Iterator[str]:
-    """The path of a launcher's Pod on the first node, of no instance. There is no kubelet here that would end it."""
+    """The path of a launcher Pod without an instance on the first node. No kubelet ends it here."""
     account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default"}}
     api.create("/api/v1/namespaces/default/serviceaccounts", account)
     spec = {"nodeName": "node-1", "containers": [{"name": "compute", "image": "registry/none:1"}]}
@@ -278,10 +278,10 @@ def launcher(api: Api) -> Iterator[str]:
     api.delete(f"{PODS}/launcher?gracePeriodSeconds=0")
 
 
-def test_who_is_to_see_to_a_machine_that_others_move_is_said(
+def test_machines_that_others_evict_are_reported(
     lab: Lab, place: Path, api: Api, controller: VirtController, launcher: str
 ) -> None:
-    """A budget has the eviction refused as virt-api does for External: come again."""
+    """A budget refuses the eviction as virt-api does for External: try again later."""
     budgets = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
     spec = {"maxUnavailable": 0, "selector": {"matchLabels": {"kubevirt.io": "virt-launcher"}}}
     metadata = {"name": "external"}
@@ -304,7 +304,7 @@ def test_who_is_to_see_to_a_machine_that_others_move_is_said(
     assert node(api, "moves") == "node-2"
 
 
-def test_a_node_that_may_not_be_cordoned_is_not_said_to_be_so(
+def test_a_node_that_could_not_be_cordoned_is_not_reported_as_cordoned(
     lab: Lab, place: Path, api: Api, controller: VirtController
 ) -> None:
     role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "reads-nodes"}
@@ -327,7 +327,7 @@ def test_a_node_that_may_not_be_cordoned_is_not_said_to_be_so(
     assert not is_cordoned(api)
 
 
-def test_a_drain_whose_pods_do_not_end_is_given_up_in_time(
+def test_a_drain_whose_pods_do_not_end_times_out(
     lab: Lab, place: Path, api: Api, controller: VirtController, launcher: str
 ) -> None:
     code, said = drained(lab, place, drain_node_name="node-1", drain_node_wait_timeout=12)

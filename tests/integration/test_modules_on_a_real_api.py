@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The modules, run by Ansible, against a real API server that serves our CRDs (no control plane, no nodes).
+"""The modules, run by Ansible on a real API server with our CRDs (no control plane, no nodes).
 
-What is proven here is what a fake cannot: field owners, dry run, strict validation and watches as Kubernetes has them.
+These tests cover what a fake cannot: managed fields, dry run, strict validation and watches of Kubernetes.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def read(api: Api, name: str) -> dict[str, Any]:
     return found
 
 
-def test_options_create_change_and_leave_alone(task: Task, api: Api) -> None:
+def test_options_create_change_and_keep(task: Task, api: Api) -> None:
     machine = {"name": "options", "memory": "256Mi", "image": "registry/guest:1", "running": False}
     assert task(**machine)["method"] == "create"
     version = read(api, "options")["metadata"]["resourceVersion"]
@@ -86,7 +86,7 @@ print(json.dumps([result["changed"], result["method"], len(looks)]))
 """A task whose first look finds nothing, though the machine is there by then."""
 
 
-def test_a_machine_that_is_there_by_the_write_is_not_created(task: Task, api: Api, lab: Lab, place: Path) -> None:
+def test_a_machine_created_before_the_write_is_not_created_again(task: Task, api: Api, lab: Lab, place: Path) -> None:
     assert task(definition=definition("rival"))["method"] == "create"
     params = {"name": "rival", "namespace": "default", "state": "present", "memory": "512Mi"}
     done = subprocess.run(
@@ -102,7 +102,7 @@ def test_a_machine_that_is_there_by_the_write_is_not_created(task: Task, api: Ap
     assert (spec["runStrategy"], len(spec["template"]["spec"]["volumes"])) == ("Halted", 2)
 
 
-def test_a_definition_takes_back_what_it_declared_and_nothing_else(task: Task, api: Api) -> None:
+def test_a_definition_removes_only_what_it_declared_before(task: Task, api: Api) -> None:
     declared = definition("whole", mine="1", old="2")
     assert task(definition=declared)["method"] == "create"
     assert task(definition=declared)["changed"] is False
@@ -127,7 +127,7 @@ def names(items: list[dict[str, Any]]) -> list[str]:
     return [item["name"] for item in items]
 
 
-def test_what_somebody_else_plugs_in_stays(task: Task, api: Api) -> None:
+def test_a_disk_hotplugged_by_somebody_else_stays(task: Task, api: Api) -> None:
     declared = definition("plugged")
     task(definition=declared)
     hot = {"name": "hot", "emptyDisk": {"capacity": "1Gi"}}
@@ -147,7 +147,7 @@ def test_what_somebody_else_plugs_in_stays(task: Task, api: Api) -> None:
         assert task(definition=declared)["changed"] is False
 
 
-def test_a_null_takes_away_what_others_wrote_and_what_is_written_beside_it_is_taken_back(task: Task, api: Api) -> None:
+def test_a_null_removes_fields_of_others_and_fields_written_beside_it_can_be_removed(task: Task, api: Api) -> None:
     declared = definition("nulls")
     task(definition=declared)
     spec = declared["spec"]["template"]["spec"]
@@ -166,7 +166,7 @@ def test_a_null_takes_away_what_others_wrote_and_what_is_written_beside_it_is_ta
     assert task(definition=declared)["changed"] is False
 
 
-def test_force_changes_nothing_again_when_a_controller_has_annotated(task: Task, api: Api) -> None:
+def test_force_changes_nothing_again_after_an_annotation_of_a_controller(task: Task, api: Api) -> None:
     declared = definition("forced")
     task(definition=declared)
     api.patch(f"{VMS}/forced", {"metadata": {"annotations": {"controller.example.org/seen": "1"}}})
@@ -194,7 +194,9 @@ def test_stopped_is_created_halted(task: Task, api: Api) -> None:
         pytest.param({"template": {"spec": {"domain": {"cpu": {"cores": "two"}}}}}, "cores", id="wrong type"),
     ],
 )
-def test_what_the_server_refuses_is_named_and_not_made(task: Task, api: Api, spec: dict[str, Any], words: str) -> None:
+def test_a_field_that_the_server_refuses_is_named_and_nothing_is_created(
+    task: Task, api: Api, spec: dict[str, Any], words: str
+) -> None:
     declared = definition("refused")
     declared["spec"].update(spec)
     result = task(definition=declared)
@@ -205,7 +207,7 @@ def test_what_the_server_refuses_is_named_and_not_made(task: Task, api: Api, spe
     assert api.get(f"{VMS}/refused") is None
 
 
-def test_waiting_hears_of_the_change_and_says_why_in_vain(task: Task, api: Api) -> None:
+def test_waiting_sees_the_change_and_a_timeout_has_its_reason(task: Task, api: Api) -> None:
     task(definition=definition("waits"))
     vain = task(name="waits", running=True, wait=True, wait_timeout=1)
     assert vain["failed"] is True
@@ -232,7 +234,7 @@ def test_waiting_hears_of_the_change_and_says_why_in_vain(task: Task, api: Api) 
     assert task("kubevirt_vmi_info", name="waits", wait=True)["resources"][0]["status"]["phase"] == "Running"
 
 
-def test_many_are_made_read_and_deleted_at_once(task: Task) -> None:
+def test_many_are_created_read_and_deleted_at_once(task: Task) -> None:
     vms = [{"name": f"many-{index}"} for index in range(12)]
     machine = {"memory": "64Mi", "image": "registry/guest:1", "running": False, "labels": {"app": "many"}}
     assert task(vms=vms, **machine)["changed"] is True
@@ -352,7 +354,7 @@ def a_deployment(name: str) -> dict[str, Any]:
     return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": spec}
 
 
-def test_what_does_not_serve_in_time_is_named_with_what_it_lacks(task: Task, api: Api) -> None:
+def test_an_object_that_does_not_serve_in_time_is_named_with_its_problem(task: Task, api: Api) -> None:
     api.create(DEPLOYMENTS, a_deployment("never"))
     late = task("kubevirt_control_plane_info", namespace="default", wait=True, wait_timeout=1)
     api.delete(f"{DEPLOYMENTS}/never")
@@ -360,7 +362,7 @@ def test_what_does_not_serve_in_time_is_named_with_what_it_lacks(task: Task, api
     assert late["msg"].startswith("Deployment never: its controller has not seen the latest change yet")
 
 
-def test_what_was_made_and_what_only_has_the_name_are_told_apart(task: Task, api: Api) -> None:
+def test_objects_of_the_role_and_foreign_ones_of_the_same_name_are_told_apart(task: Task, api: Api) -> None:
     wanted = [a_deployment("made"), a_deployment("foreign")]
     api.create(DEPLOYMENTS, wanted[0])
     api.create(DEPLOYMENTS, {**wanted[1], "metadata": {"name": "foreign", "namespace": "default"}})
@@ -372,8 +374,8 @@ def test_what_was_made_and_what_only_has_the_name_are_told_apart(task: Task, api
     assert found["superfluous"] == []
 
 
-def test_a_cluster_without_a_control_plane_says_so(task: Task) -> None:
-    """The CRDs of this lab carry no installer's label."""
+def test_a_cluster_without_a_control_plane_is_reported(task: Task) -> None:
+    """The CRDs of this lab have no label of an installer."""
     found = task("kubevirt_control_plane_info", validate_certs=True)
     assert (found["owner"], found["version"], found["namespace"]) == ("other", None, None)
     assert "unknown installer" in found["evidence"]

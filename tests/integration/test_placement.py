@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Where Kubernetes puts what directs nodes: what the role makes, by the real controllers and the real scheduler.
+"""Scheduling of the controllers that the role renders, by the real scheduler and the real controller manager.
 
-The nodes are objects only, so that nothing runs on them: one of the control plane, as is usual, and workers.
+The nodes are only objects, so that nothing runs on them: one control-plane node and workers.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def kubectl(lab: Lab) -> Kubectl:
 
 @pytest.fixture(scope="module")
 def deployed(lab: Lab, kubectl: Kubectl, tmp_path_factory: pytest.TempPathFactory) -> Kubectl:
-    """Make nodes, look at them as the role does, apply what it makes of that; return a kubectl for its namespace."""
+    """Create nodes, inspect them as the role does, apply the rendered objects; return a kubectl for their namespace."""
     for name in ("control-plane", "worker-1", "worker-2", "worker-3"):
         add_node(kubectl, name)
     defaults = yaml.safe_load((ROLE / "defaults/main.yml").read_text())
@@ -86,20 +86,20 @@ def add_node(kubectl: Kubectl, name: str) -> None:
 
 
 def replicas(kubectl: Kubectl, name: str) -> list[dict[str, Any]]:
-    """Return a component's Pods when all that are wanted are up to date and somewhere."""
+    """Return the Pods of a component when all wanted replicas are up to date and scheduled."""
     kubectl("wait", f"deployment/{name}", "--for=jsonpath={.status.updatedReplicas}=2", "--timeout=20s")
     kubectl("wait", "pod", "-l", f"kubevirt.io={name}", "--for=condition=PodScheduled", "--timeout=20s")
     return those_there(kubectl, name)
 
 
 def those_there(kubectl: Kubectl, name: str) -> list[dict[str, Any]]:
-    """One that is deleted stays, for no kubelet ends it."""
+    """Return the Pods that are not being deleted: no kubelet ends the others."""
     pods = json.loads(kubectl("get", "pod", "-l", f"kubevirt.io={name}", "-o", "json"))["items"]
     return [pod for pod in pods if "deletionTimestamp" not in pod["metadata"]]
 
 
 def say_that_they_serve(kubectl: Kubectl, pods: list[dict[str, Any]]) -> None:
-    """What their kubelet would say."""
+    """Write the status that a kubelet would."""
     status = {"status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}}
     for pod in pods:
         name = pod["metadata"]["name"]
@@ -107,12 +107,12 @@ def say_that_they_serve(kubectl: Kubectl, pods: list[dict[str, Any]]) -> None:
 
 
 @pytest.mark.parametrize("name", DIRECTORS)
-def test_every_replica_of_what_directs_nodes_is_on_the_only_control_plane_node(deployed: Kubectl, name: str) -> None:
+def test_every_replica_of_the_controllers_is_on_the_only_control_plane_node(deployed: Kubectl, name: str) -> None:
     assert [pod["spec"]["nodeName"] for pod in replicas(deployed, name)] == ["control-plane"] * 2
 
 
 @pytest.mark.parametrize("name", DIRECTORS)
-def test_an_upgrade_goes_on_there(deployed: Kubectl, name: str) -> None:
+def test_an_upgrade_completes_on_that_node(deployed: Kubectl, name: str) -> None:
     say_that_they_serve(deployed, replicas(deployed, name))
     before = {pod["metadata"]["uid"] for pod in replicas(deployed, name)}
     deployed("set", "env", f"deployment/{name}", "VERSION=2")

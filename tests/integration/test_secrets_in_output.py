@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A canary in every option that bears a secret, a playbook at the highest verbosity: no canary in what it prints."""
+"""A canary in every option with a secret, and a playbook at the highest verbosity: its output has no canary."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def kubeconfig(server: str) -> dict[str, Any]:
 
 
 def tasks(server: str) -> list[dict[str, Any]]:
-    """Return tasks that succeed and tasks that fail in every place where arguments may be echoed."""
+    """Return tasks that succeed and tasks that fail wherever arguments may be echoed."""
     here = {"host": server, "namespace": "default"}
     options: list[dict[str, Any]] = [
         {**here, "name": "a", "api_key": CANARY, "cloud_init": {"user_data": CANARY, "network_data": CANARY}},

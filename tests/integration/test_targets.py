@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""`ansible-test integration` as whoever certifies the collection runs it: without a cluster, and with one."""
+"""`ansible-test integration` as a certification runs it: without a cluster, and with one."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_without_a_cluster_targets_are_skipped_and_nothing_fails(collection: Pat
 
 
 @pytest.mark.component
-def test_with_a_cluster_that_a_file_names_every_target_passes(collection: Path, lab: Lab) -> None:
+def test_with_a_cluster_from_a_file_every_target_passes(collection: Path, lab: Lab) -> None:
     config = collection / "tests/integration/integration_config.yml"
     config.write_text(yaml.safe_dump({"kubevirt_kubeconfig": str(lab.kubeconfig)}))
 
