@@ -43,7 +43,7 @@ def run_seed(seed: int, steps: int) -> Result:
 
 
 def move_machines(seed: int, steps: int) -> Result:
-    """Play migrations alone."""
+    """Run the simulation of migrations alone."""
     logging.disable(logging.CRITICAL)
     play, text = TransitPlay(seed), ""
     try:
@@ -55,7 +55,7 @@ def move_machines(seed: int, steps: int) -> Result:
 
 
 def main() -> int:
-    """Return 0 when no invariant was broken and nothing stayed stuck."""
+    """Return 0 when no invariant was violated and nothing stayed stuck."""
     parser = argparse.ArgumentParser(prog="simulation", description=__doc__)
     parser.add_argument("--steps", type=int, default=10_000, help="random steps to take, for each seed")
     parser.add_argument("--seed", type=int, default=1, help="where all randomness comes from: the first seed")

@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What processes that begin anew would find to do at rest: nothing, whatever the ones that run have learned.
+"""Writes of new processes at rest: there must be none, whatever the running ones have learned.
 
-But for two things: a virt-handler has the network of each guest set up once, which changes nothing where all is well;
-and a time that another process wrote by a clock far ahead of its own is set anew by whoever cannot believe it.
+Two exceptions: a virt-handler sets up the network of each guest once, which changes nothing; and a time written by a
+process whose clock was far ahead is replaced.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ ROUNDS = 100
 
 
 def work_found_afresh(world: World, restless: Collection[str]) -> str | None:
-    """Say what a new process would write. restless: names of what has work for ever. Nothing is changed by asking."""
+    """Return what a new process would write, without applying it. restless: names that always have work."""
     seed, clock = random.Random(world.seed), WrongClock(world.true, world.controllers[-1].clock.offset)
     began: list[Process] = [
         Controller("a new controller", world.store, clock, seed, world.configuration),
@@ -58,7 +58,7 @@ def _write_wanted(one: Process, is_restless: Callable[[str], bool], prepared: Co
 
 
 def _go_on(one: Process, prepared: set[Key]) -> bool:
-    """Let it read, prepare what is not prepared, and look at its launchers; tell whether there was something to do."""
+    """Let it read, prepare, and look at its launchers; return whether there was something to do."""
     moved = sum(one.begin(name) for name in one.work) > 0
     steps: list[Any] = one.sessions.steps() if isinstance(one, Handler) else []
     for step in steps:

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The agent in a guest, whoever wrote it: honest, silent, a liar, or one that talks without end.
+"""The agent in a guest, controlled by the tenant: honest, silent, lying, or endlessly verbose.
 
-One that lies says the same again when it is asked again: at rest nobody has a reason to write.
+A lying agent repeats its lie: at rest nothing changes, and nothing may be written.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Failure = Literal["silent", "too long", "refused"]
 
 
 class AgentError(Exception):
-    """There is no answer, or none that is one."""
+    """No response, or a malformed one."""
 
     def __init__(self, kind: Failure) -> None:
         super().__init__(kind)
@@ -35,7 +35,7 @@ class AgentError(Exception):
 
 
 class Agent:
-    """One that has come; when it goes and comes again, it is another."""
+    """One connected agent; after a reconnect there is a new one."""
 
     def __init__(self, rng: random.Random) -> None:
         self.manner: Manner = rng.choice(MANNERS)
@@ -43,7 +43,7 @@ class Agent:
         self._told: dict[str, str] = {}
 
     def answer(self, command: str, *, is_frozen: bool) -> str:
-        """Say what is asked for, or what it likes. AgentError."""
+        """Respond to a command, honestly or not. Raises AgentError."""
         if self.manner == "silent":
             raise AgentError("silent")
         if self.manner == "oversized":

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What follows from a guest's agent, and what must not: its word is told within bounds, and decides nothing.
+"""Invariants about a guest's agent: its data is reported within limits, and decides nothing.
 
 It shares no code with virt-handler.
 """
@@ -27,7 +27,7 @@ USUAL_SECONDS = 300.0
 
 
 def word_is_bounded(asked: Asked) -> str | None:
-    """Say where a guest's word has got into that is no place for it, or how it takes too much room."""
+    """Return where data of the agent is in a wrong field or exceeds its limit."""
     said = dict(asked.call.asked["patch"].get("status", {}))
     own = {name: said.pop(name) for name in OWN if name in said}
     listed = said.pop("conditions", None) or []
@@ -43,7 +43,7 @@ def word_is_bounded(asked: Asked) -> str | None:
 
 
 def thaws_in_time(asked: Asked, guest: Launcher | None, now: float, *, is_by_person: bool) -> str | None:
-    """What is frozen is thawed when a person asks for it, or when it is time. now: monotonic."""
+    """A frozen guest is thawed when a user asks for it, or at its timeout. now: monotonic."""
     if asked.call.verb != "thaw" or guest is None or is_by_person or not guest.is_frozen:
         return None
     early = guest.freeze_ends[0] - now
@@ -51,7 +51,9 @@ def thaws_in_time(asked: Asked, guest: Launcher | None, now: float, *, is_by_per
 
 
 def untrue_of_agent(vmi: Json, guest: Launcher) -> Iterator[str]:
-    """List what a VMI that runs says wrongly of its guest's agent, at rest, and a freeze that has not ended."""
+    """Return what the VMI of a running guest reports wrongly about its agent at rest, and a freeze that has not
+    ended.
+    """
     status = vmi["status"]
     said = condition(vmi, "AgentConnected").get("status") == "True"
     if said is (guest.agent is None):

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a process was told, by the API server itself or by a look at its node: what its next call may rest on.
+"""The responses that a process has received, from the API server or from its node: its next call may rely on them.
 
-Only answers that arrived are in here. Caches are not: their silence proves nothing.
+Only responses that arrived are recorded. Caches are not: absence from a cache proves nothing.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class _State:
 
 
 class Answers:
-    """The newest answer to each question."""
+    """The newest response to each request."""
 
     def __init__(self) -> None:
         self._newest: dict[tuple[str, Key], Answer] = {}
@@ -54,11 +54,11 @@ class Answers:
         """A write was, for a reason that is the object's."""
 
     def take(self, call: Call, result: Any, error: Exception | None, version: int, *, known: str = "") -> None:
-        """Note what came back from a question. known: UID of the object that was shown when it was asked."""
+        """Record a response. known: UID of the cached object at the time of the request."""
         self._note_state(call, result, error, known)
         if call.is_question and (error is None or isinstance(error, NotFound)):
             held = self._newest.get((call.kind, call.key))
-            if held is None or held.version <= version:  # else a later question was answered before
+            if held is None or held.version <= version:  # otherwise a later request was answered first
                 self._newest[call.kind, call.key] = Answer(version, result)
         if call.verb == READ and error is None and (owner := controlling_uid(result)) is not None:
             self._found.add((call.kind, call.key, owner))
@@ -72,7 +72,7 @@ class Answers:
         self.was_refused |= call.is_write and is_refusal
 
     def outdated(self, store: Store, kind: str, key: Key, shown: Json | None) -> str | None:
-        """Say how what is shown of an object is older than the newest answer about it."""
+        """Return how the shown object is older than the newest response about it."""
         newest = self._newest_state.get((kind, key))
         if newest is None or shown is None or shown["metadata"]["uid"] != newest.uid:
             return None
@@ -103,24 +103,24 @@ class Answers:
         return self._newest.get((kind, key))
 
     def has_made(self, kind: str, key: Key) -> bool:
-        """Tell whether it was told that it made such an object."""
+        """Whether a response said that it created such an object."""
         return (kind, key) in self._made
 
     def has_found(self, kind: str, key: Key, owner: str) -> bool:
-        """Tell whether it was shown, by the API server itself, an object of that name that this one controls."""
+        """Whether the API server has returned an object of that name with this controller."""
         return (kind, key, owner) in self._found
 
     def tried_at(self, kind: str, key: Key) -> int:
-        """Return the store's version when such an object was made last, or may have been; 0 for never."""
+        """Return the version of the store at the last create of such an object, successful or not; 0 for never."""
         return self._tried.get((kind, key), 0)
 
     def has_ended(self, kind: str, uid: str) -> bool:
-        """Tell whether it was told that it deleted that object."""
+        """Whether a response said that it deleted that object."""
         return (kind, uid) in self._ended
 
 
 def was_hidden(store: Store, kind: str, uid: str) -> bool:
-    """Tell whether a Pod had no label of ours for a while: when it is seen again, then as if it were new."""
+    """Whether a Pod had no label of ours for a while: it then reappears as if it were new."""
     if kind != POD.kind:
         return False
     states = (item.after for item in store.histories[kind] if item.after and item.after["metadata"]["uid"] == uid)
@@ -129,7 +129,7 @@ def was_hidden(store: Store, kind: str, uid: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What the process believed when it asked for a call: the newest VM and VMI of the key that it knew."""
+    """The state behind a call: the newest VM and VMI of the key that the process knew."""
 
     vm: bytes | None = None
     vmi: bytes | None = None
@@ -139,7 +139,7 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A call in the moment in which a process asks for it, and what it knows then."""
+    """A call at the moment of its request, with the state of its process."""
 
     call: Call
     view: View
@@ -160,6 +160,6 @@ class Asked:
 
     @property
     def decided_on(self) -> Json:
-        """The very state that a write names. What is believed by now may be a newer one, or another of the name."""
+        """The exact version that a write names. The cached state may be newer, or another object of that name."""
         found = self.store.history[int(self.call.asked["resource_version"]) - 1]
         return found.after or found.before or {}

@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The API server as its clients meet it on the wire: paths, codes and bodies, on the in-memory store.
+"""The HTTP interface of the API server, on the in-memory store: paths, codes and bodies.
 
-As the real one as far as our client can tell. A kind that is not served has a plain 404, as from it, which is no word
-about any object.
+It behaves as the real one where our client depends on it. A kind that is not served gets a plain 404, which says
+nothing about any object.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ NO_EVENT = b"<html></html>\n"
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """An answer as it is on its way."""
+    """A response on its way."""
 
     code: int
     body: bytes
@@ -50,7 +50,7 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What a path is about. key: None for a collection."""
+    """The target of a request. key: None for a collection."""
 
     resource: Resource
     namespace: str
@@ -63,7 +63,7 @@ class Target:
         return "watch" in self.query
 
     def selects(self, body: Json) -> bool:
-        """Tell whether an object is in the selected part of the collection."""
+        """Whether the selector of the collection matches the object."""
         meta = body["metadata"]
         has = meta.get("labels") or {}
         return (
@@ -77,7 +77,7 @@ class Target:
 
 
 class ApiServer:
-    """Answers requests, each in one moment."""
+    """Answers each request in one step."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
@@ -89,7 +89,7 @@ class ApiServer:
         """At which version there is an event that nobody can read, in each stream that begins before."""
 
     def target(self, path: str, query: Mapping[str, str]) -> Target:
-        """Read a path. KeyError for one that is about nothing here."""
+        """Parse a path. Raises KeyError for an unknown one."""
         parts = path.strip("/").split("/")
         group, version, rest = (parts[1], parts[2], parts[3:]) if parts[0] == "apis" else ("", parts[1], parts[2:])
         namespace = ""
@@ -100,7 +100,7 @@ class ApiServer:
         return Target(resource, namespace, key, rest[2] if len(rest) > 2 else "", query)
 
     def answer(self, method: str, target: Target, body: bytes | None) -> Reply:
-        """Do what is asked for."""
+        """Apply a request and return the response."""
         if target.resource in self.unserved:
             return Reply(404, NOT_SERVED, {"Content-Type": "text/plain"})
         sent = None if body is None else msgspec.json.decode(body)
@@ -139,7 +139,7 @@ class ApiServer:
         return self.store.patch(target.resource, key, patch, subresource=target.subresource, resource_version=version)
 
     def _list(self, target: Target) -> Json | bytes:
-        """Return a page. A token says up to where the list was read, and of which version it is."""
+        """Return a page. The continue token has the position and the version of the list."""
         version, _unused, last = target.query.get("continue", "").partition(":")
         at = int(version or self.store.version)
         if version and at < self.compacted.get(target.resource, 0):
@@ -154,7 +154,7 @@ class ApiServer:
         )
 
     def _there(self, target: Target, version: int) -> list[Change]:
-        """List, by name, what was there at a version, as it was then."""
+        """Return the objects at a version, by name."""
         there: dict[Key, Change] = {}
         for change in self.store.histories[target.resource.kind]:
             if change.version > version:
@@ -165,7 +165,7 @@ class ApiServer:
         return sorted(there.values(), key=lambda item: str(item.key))
 
     def open(self, target: Target) -> Reply:
-        """Answer whoever begins to watch."""
+        """Respond to a watch request."""
         if target.resource in self.unserved:
             return Reply(404, NOT_SERVED)
         return Reply(
@@ -173,7 +173,7 @@ class ApiServer:
         )
 
     def events(self, target: Target, after: int) -> Iterable[tuple[int, bytes]]:
-        """Yield what a watcher hears, with the version up to which it has heard all then."""
+        """Yield the events for a watcher, each with the version that it then has reached."""
         history = self.store.histories[target.resource.kind]
         for change in history[bisect_right(history, after, key=_version) :]:
             was, is_there = (item is not None and target.selects(item) for item in (change.before, change.after))
@@ -191,7 +191,7 @@ class ApiServer:
 
 
 def status(code: int, reason: str, message: str, details: Mapping[str, Any] | None = None) -> Reply:
-    """Make an answer that says what is wrong, as the API server words it."""
+    """Return an error response in the wording of the API server."""
     body = {"kind": "Status", "code": code, "reason": reason, "message": message, "details": details or {}}
     return Reply(code, msgspec.json.encode(body), {"Content-Type": "application/json"})
 

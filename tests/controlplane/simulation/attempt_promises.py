@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What each further attempt of a run rests on: a Pod that was not granted the start, and what its kubelet said of it.
+"""Preconditions of each further attempt of a run: a Pod without a grant, and the report of its kubelet.
 
-As controller_promises, which calls it: it shares no code with the reconcilers.
+controller_promises calls it. It shares no code with the reconcilers.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ TIMED_OUT = "RunTimedOut"
 
 
 def attempt_is_due(asked: Asked) -> str | None:
-    """A run is tried again when its Pod was seen to have failed for a node's sake, or asks for what it need not."""
+    """A further attempt needs a Pod that failed because of its node, or that requests a device which is not needed."""
     before = asked.decided_on
     old = before.get("status", {})
     new = merged(before, {"status": asked.call.asked["patch"].get("status", {})})["status"]
@@ -56,9 +56,9 @@ def _entry_is_true(asked: Asked, old: Json, new: Json, pod: Json) -> str | None:
 
 
 def is_out_of_time(asked: Asked, vmi: Json) -> bool:
-    """Tell whether a run that was never granted is ended for the time that its Pod took on a node.
+    """Whether a run without a grant ends because its Pod exceeded its start time on a node.
 
-    A leader that is none any more may see a Pod of which its VMI, as it sees it, does not say yet that it was begun.
+    A former leader may see a Pod whose attempt the VMI, as it sees it, does not name yet.
     """
     said, old = asked.call.asked["patch"].get("status", {}), vmi.get("status", {})
     pod = _pod_of_attempt(asked, vmi, old.get("attempt") or 1)
@@ -67,9 +67,8 @@ def is_out_of_time(asked: Asked, vmi: Json) -> bool:
 
 
 def _had_its_time(asked: Asked, vmi: Json, pod: Json) -> str | None:
-    """No Pod is taken for late before it was on its node, by the true clock, for as long as it may take.
-
-    Nor one that is seen to be up.
+    """A Pod is late only after its start time on a node has passed by the true clock, and not while it is
+    observed as running.
     """
     if is_up(pod):
         return "a Pod is late that is up"
@@ -90,7 +89,7 @@ def _failed(status: Json) -> list[Json]:
 
 
 def _pod_of_attempt(asked: Asked, vmi: Json, attempt: int) -> Json | None:
-    """Return the Pod of an attempt as this process sees it, or as it was last."""
+    """Return the Pod of an attempt as this process sees it, or its last state."""
     uid = vmi["metadata"]["uid"]
     for entry in reversed(asked.store.histories[POD.kind]):
         body = entry.after or entry.before

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What allows a write that cannot be taken back: a model of causes, on the objects as the writer saw them.
+"""Causes of irreversible writes: a model on the objects as the writer saw them.
 
-It shares no code with the controllers' decisions. Each function returns why the write must not be, or None.
+It shares no code with the decisions of the controllers. Each function returns why a write is wrong, or None.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tests.support.store import OVER, Change, Json, Store
 
 
 def begins_to_go(change: Change) -> bool:
-    """Tell whether an object is deleted by this change, or begins to be."""
+    """Whether this change deletes an object or starts its deletion."""
     before, after = change.before, change.after
     if before is None or "deletionTimestamp" in before["metadata"]:
         return False
@@ -27,7 +27,7 @@ def begins_to_go(change: Change) -> bool:
 
 
 def vmi_deleted(change: Change, view: View) -> str | None:
-    """A VMI is stopped only by the VM that controls it, for a cause that is in that VM or in the VMI."""
+    """Only the VM that controls a VMI stops it, for a cause in the VM or the VMI."""
     vmi = change.before or {}
     owner = controlling_uid(vmi)
     if owner is None:
@@ -41,7 +41,9 @@ def vmi_deleted(change: Change, view: View) -> str | None:
 
 
 def pod_deleted(change: Change, store: Store) -> str | None:
-    """A Pod is deleted only when its run is unwanted or over. Both are for good, so what is true now was seen."""
+    """A Pod is deleted only when its run is unwanted or over. Both are permanent, so the current state can be
+    checked.
+    """
     vmi = vmi_of(change.before or {}, store)
     if vmi is None:
         owner = controlling_uid(change.before or {"metadata": {}})
@@ -52,14 +54,14 @@ def pod_deleted(change: Change, store: Store) -> str | None:
 
 
 def _is_superseded(change: Change, vmi: Json) -> bool:
-    """Tell whether a later attempt was begun than that of a Pod, which was not given the start."""
+    """Whether a later attempt has begun than that of a Pod without a grant."""
     status = vmi.get("status", {})
     is_granted = (change.before or {})["metadata"]["uid"] in (status.get("activePods") or {})
     return int(change.key.name.rsplit("-", 1)[-1]) < int(status.get("attempt", 0)) and not is_granted
 
 
 def guest_ended(vmi_uid: str, pod_uid: str, store: Store) -> str | None:
-    """virt-handler ends a guest only when its VMI is going, over or gone, or when its Pod was removed."""
+    """virt-handler ends a guest only when its VMI is being deleted, over or gone, or when its Pod was deleted."""
     vmi = next(
         (one for _unused, one in store.list(VIRTUAL_MACHINE_INSTANCE) if one["metadata"]["uid"] == vmi_uid), None
     )
@@ -70,7 +72,7 @@ def guest_ended(vmi_uid: str, pod_uid: str, store: Store) -> str | None:
 
 
 def was_granted(vmi: Key, uid: str, store: Store, view: View) -> bool:
-    """A guest is started only if its VMI allowed it at some moment of the pass that starts it."""
+    """A guest is started only if its VMI granted it at some moment of the reconcile that starts it."""
     states = [store.find(VIRTUAL_MACHINE_INSTANCE, vmi)]
     for entry in reversed(store.histories[VIRTUAL_MACHINE_INSTANCE.kind]):
         if entry.version <= view.since:
@@ -87,7 +89,7 @@ def was_granted(vmi: Key, uid: str, store: Store, view: View) -> bool:
 
 
 def adopted(change: Change, store: Store, view: View) -> str | None:
-    """A VMI is adopted only by a VM that lived when the pass began."""
+    """Only a VM that existed at the start of the reconcile adopts a VMI."""
     owner = controlling_uid(change.after or {"metadata": {}})
     for entry in reversed(store.histories[VIRTUAL_MACHINE.kind]):
         if entry.version <= view.since:
@@ -101,7 +103,7 @@ def adopted(change: Change, store: Store, view: View) -> str | None:
 
 
 def overwritten(change: Change, seen: bytes | None) -> str | None:
-    """A status write changes no member that its writer had not seen as it was."""
+    """A status write changes no field that has changed since its writer read it."""
     if change.before is None or change.after is None:
         return None
     before, after = change.before.get("status", {}), change.after.get("status", {})
@@ -126,7 +128,7 @@ def vmi_of(pod: Json, store: Store) -> Json | None:
 def _vm_wants_end(vm: Json, vmi: Json | None) -> bool:
     strategy, requests = strategy_of(vm), vm.get("status", {}).get("stateChangeRequests") or []
     uid = None if vmi is None else vmi["metadata"]["uid"]
-    # A Stop of an instance that is no more is done: what follows it is what is asked now.
+    # A Stop of an instance that is gone is complete: the next request counts.
     open_ones = (request for request in requests if request["action"] != "Stop" or request.get("uid") in (None, uid))
     first = next(open_ones, {"action": ""})
     now = "" if vmi is None else phase(vmi)

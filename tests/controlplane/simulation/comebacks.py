@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A node whose machines become others' behind its back, in a play of its own: nobody here may run beside its successor.
+"""A partitioned node whose machines start elsewhere: no guest of the node may run beside its successor.
 
-In the big world nobody lies, and no guest outlives its run: what ends an orphan would never be needed there. Here the
-node comes back, or notices nothing. What is its own runs on; what is not is ended, in time, and nothing starts before.
+The world of run.py has no orphan that outlives its run, so it never needs this code. Here the node comes back, or
+notices nothing. Its own guests run on; orphans are ended in time, and nothing starts before.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ class ReturnPlay:
         self._rng = random.Random(seed)
 
     def run(self, times: int) -> None:
-        """Let so many things happen, each to another node. Raises Breach."""
+        """Run `times` scenes, each on a new node. Raises Breach."""
         for scene in self._rng.sample(SCENES, times):
             with keeping(self._rng) as keeper:
                 scene(self, keeper)
 
     def _comes_back(self, one: NodeKeeper) -> None:
-        """After a silence orphans are ended at once, or told to again and again; others start after them."""
+        """After a silence orphans are ended at once, with retries; others start after them."""
         guests = {name: bring_up(one, self._rng, name) for name in ("kept", "lost")}
         how, is_hanging = self._rng.choice(WAYS), self._rng.random() < 0.3
         if is_hanging:
@@ -68,7 +68,7 @@ class ReturnPlay:
         self._judge_kept(one, guests["kept"])
 
     def _judge_hold(self, one: NodeKeeper, lost: str, back_at: float, newcomer: str) -> None:
-        """An orphan that libvirt does not end has others wait a while, and is told again."""
+        """An orphan that libvirt does not end delays others for a while, and is retried."""
         waited = one.true.seconds - back_at
         if one.runs(newcomer) and waited < HELD_SECONDS - 1.0:
             raise Breach(f"comebacks: an orphan runs on, and another machine starts after {waited:.1f} s")
@@ -77,7 +77,7 @@ class ReturnPlay:
         del lost
 
     def _notices_nothing(self, one: NodeKeeper) -> None:
-        """Of a guest whose VMI is shown no more it is asked after a minute whose it is."""
+        """A guest whose VMI is no longer in the cache is checked with the API server after a minute."""
         guests = {name: bring_up(one, self._rng, name) for name in ("kept", "lost")}
         one.advance(self._rng.choice((0.0, 30.0, 100.0)))
         how, lost_at = self._rng.choice(UNNOTICED), one.true.seconds
@@ -90,14 +90,14 @@ class ReturnPlay:
         self._judge_kept(one, guests["kept"])
 
     def _is_starting(self, one: NodeKeeper, verb: str) -> None:
-        """A guest that comes up when its node has found that it is nobody's is ended, too."""
+        """An orphan found while it starts is ended too."""
         kept = bring_up(one, self._rng, "kept")
         lost = one.make("lost")
         one.held = lambda call: call.verb == verb and call.asked["pod_uid"] == lost
         one.advance(5.0)
         one.grant("lost", lost)
         one.advance(UP_SECONDS, until=lambda: one.is_asking(verb))
-        is_under_way = one.is_asking(verb)  # QEMU may have been up before anybody came to that
+        is_under_way = one.is_asking(verb)  # QEMU may be up by then
         how = self._rng.choice(WAYS)
         newcomer = stay_away(one, self._rng, how, "lost")
         back_at = one.true.seconds
@@ -117,7 +117,7 @@ class ReturnPlay:
         self._judge_kept(one, kept)
 
     def _is_followed(self, one: NodeKeeper) -> None:
-        """A machine of a name that was another's has nothing of that one: it runs for as long as it likes."""
+        """A machine that reuses a name inherits nothing: it runs undisturbed."""
         first = bring_up(one, self._rng, "web")
         one.store.delete(VIRTUAL_MACHINE_INSTANCE, Key("default", "web"))
         one.advance(UP_SECONDS, until=lambda: one.phase_of("web") in OVER)
@@ -133,7 +133,7 @@ class ReturnPlay:
         self._judge_kept(one, second)
 
     def _gets_no_answer(self, one: NodeKeeper) -> None:
-        """A start that was not answered is looked for before the next, also where libvirt tells nothing by itself."""
+        """A start without a response is looked up before the next one, even when libvirt sends no event."""
         uid, verb = one.make("web"), self._rng.choice(START[1:])
         one.held = lambda call: call.verb == "define"
         one.advance(5.0)
@@ -149,7 +149,7 @@ class ReturnPlay:
         self._judge_start(one)
 
     def _ends_unseen(self, one: NodeKeeper) -> None:
-        """A guest whose start was answered has run, whatever the next libvirtd knows of it."""
+        """A guest whose start succeeded has run, even if the next libvirtd does not know it."""
         uid = one.make("web")
         one.meanwhile = lambda call: self._lose(one, uid) if call.verb == START[-1] else None
         one.advance(5.0)
@@ -181,7 +181,7 @@ class ReturnPlay:
 
 
 def bring_up(one: NodeKeeper, rng: random.Random, name: str) -> str:
-    """Have a machine run; return the UID of its Pod."""
+    """Start a machine; return the UID of its Pod."""
     uid = one.make(name)
     one.advance(rng.choice((0.0, 5.0)))
     one.grant(name, uid)
@@ -192,7 +192,7 @@ def bring_up(one: NodeKeeper, rng: random.Random, name: str) -> str:
 
 
 def stay_away(one: NodeKeeper, rng: random.Random, how: str, name: str) -> str:
-    """Cut the node off for as long as its Lease lasts, lose a machine and get another one meanwhile."""
+    """Partition the node for the duration of its Lease; take one machine from it and give it another meanwhile."""
     one.is_cut_off = True
     one.advance(rng.choice((5.0, 40.0)))
     one.take_away(name, how)

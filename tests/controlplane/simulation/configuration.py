@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The configuration, as people change it: whether guests may do without KVM. Everybody knows it at once."""
+"""The configuration as users change it: whether guests may run without KVM. Changes reach every process at once."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Callback = Callable[[Key, bytes | None, bytes | None], None]
 
 
 class Configuration:
-    """What the reconcilers are given, and the part of a cache that tells of its changes."""
+    """The configuration for reconcilers, and the notification of its changes."""
 
     def __init__(
         self,

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One virt-controller process: the real reconcilers, the real queue and overlays, wired as the process wires them."""
+"""One virt-controller process: the real reconcilers, queue and caches, wired as in the process."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ from tests.support.store import Json, Store
 
 @dataclass(slots=True)
 class Told:
-    """Events, remembered instead of written."""
+    """Events, recorded instead of written."""
 
     events: list[tuple[str, str, str]] = field(default_factory=list)
     occurrences: list[tuple[str, str]] = field(default_factory=list)
@@ -136,7 +136,7 @@ class Controller(Process):
                 controller.begin(self.work[controller.name][1])
 
     def _add_controllers(self, deps: Dependencies, rng: random.Random) -> None:
-        """Build and connect them as the process does."""
+        """Build and connect the controllers as the process does."""
         watched = {*self.overlays, *deps.read_only}
         self._controllers = [item for item in CONTROLLERS if SIMULATED.get(item.name) in self.overlays]
         for controller in self._controllers:

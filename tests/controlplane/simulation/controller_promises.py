@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What every write of virt-controller rests on, judged when it is asked for, whatever becomes of it.
+"""Preconditions of every write of virt-controller, checked when it is sent, whatever its result.
 
-The oracles judge outcomes, and a bug shows there only when all else goes wrong as well. A write without its
-precondition, or without the question before it, is wrong each time. It shares no code with the reconcilers.
+The oracles judge results, and show a bug only when other faults coincide. A write without its precondition, or without
+the read before it, is always wrong. It shares no code with the reconcilers.
 """
 
 from __future__ import annotations
@@ -48,13 +48,13 @@ Rule = Callable[[Asked], str | None]
 
 
 def broken_promise(asked: Asked) -> str | None:
-    """Say what is wrong about asking for this; None when nothing is."""
+    """Return what is wrong with a request; None when nothing is."""
     rules = RULES.get((asked.call.verb, asked.call.kind), ())
     return next(filter(None, (rule(asked) for rule in rules)), None)
 
 
 def _names_its_state(asked: Asked) -> str | None:
-    """What is changed, or deleted, is exactly what was decided on."""
+    """A patch or delete names exactly the version that was decided on."""
     missing = [item for item in ("uid", "resource_version") if not asked.call.asked.get(item)]
     return f"it names no {' and no '.join(missing)}" if missing else None
 
@@ -64,7 +64,7 @@ def _names_its_object(asked: Asked) -> str | None:
 
 
 def _is_deleted_once(asked: Asked) -> str | None:
-    """What this process was told that it has deleted goes by itself."""
+    """An object that this process has deleted successfully is not deleted again."""
     kind, uid = asked.call.kind, asked.call.asked.get("uid", "")
     if not asked.ever.has_ended(kind, uid) or was_hidden(asked.store, kind, uid):
         return None
@@ -72,7 +72,7 @@ def _is_deleted_once(asked: Asked) -> str | None:
 
 
 def _run_is_asked_for(asked: Asked) -> str | None:
-    """An instance is made only for a VM that the API server itself showed in this pass, and that asks for a run."""
+    """A VMI is created only for a VM that the API server returned in this reconcile, and that asks for a run."""
     answer, body = asked.in_pass.of(VIRTUAL_MACHINE.kind, asked.call.key), asked.call.asked["body"]
     if answer is None or answer.found is None:
         return "the VM was not read before"
@@ -87,7 +87,7 @@ def _run_is_asked_for(asked: Asked) -> str | None:
 
 
 def _is_what_its_vm_says(asked: Asked) -> str | None:
-    """An instance is what the VM that was read asks for, and says from which state of it it was made."""
+    """A VMI matches the VM that was read, and names its generation."""
     answer, body = asked.in_pass.of(VIRTUAL_MACHINE.kind, asked.call.key), asked.call.asked["body"]
     if answer is None or answer.found is None:
         return None
@@ -99,14 +99,16 @@ def _is_what_its_vm_says(asked: Asked) -> str | None:
 
 
 def _is_made_once(asked: Asked) -> str | None:
-    """A Pod that this process has made, and that is gone, is not made again: its run has ended."""
+    """A Pod that this process created, and that is gone, is not created again: its run has ended."""
     if asked.ever.has_found(POD.kind, asked.call.key, controlling_uid(asked.call.asked["body"]) or ""):
         return "it was told before that there is this very Pod"
     return "it has made this very Pod before" if asked.ever.has_made(POD.kind, asked.call.key) else None
 
 
 def _earlier_ones_are_gone(asked: Asked) -> str | None:
-    """The Pod of a further attempt is made when the API server itself has said, since it began, that there is none."""
+    """The Pod of a further attempt is created only after the API server has said, since that attempt began, that
+    no other exists.
+    """
     vmi = None if asked.view.vmi is None else msgspec.json.decode(asked.view.vmi)
     attempt = 0 if vmi is None else int(vmi.get("status", {}).get("attempt", 0))
     if vmi is None or attempt < 2:
@@ -116,7 +118,7 @@ def _earlier_ones_are_gone(asked: Asked) -> str | None:
 
 
 def _vm_has_no_instance(asked: Asked) -> str | None:
-    """A VM is let go when the API server itself has said, in this pass, that it has no instance."""
+    """The finalizer of a VM is removed only after the API server said, in this reconcile, that it has no VMI."""
     vm = asked.decided_on
     if not _lets_go(asked, vm, VM_FINALIZER):
         return None
@@ -130,7 +132,9 @@ def _vm_has_no_instance(asked: Asked) -> str | None:
 
 
 def _vmi_has_no_pod(asked: Asked) -> str | None:
-    """A VMI is let go when its end is told, and after it was deleted the API server itself said that it has no Pod."""
+    """The finalizer of a VMI is removed only when its end is recorded, and the API server said after its deletion
+    that it has no Pod.
+    """
     vmi = asked.decided_on
     if not _lets_go(asked, vmi, VMI_FINALIZER):
         return None
@@ -143,7 +147,7 @@ def _vmi_has_no_pod(asked: Asked) -> str | None:
 
 
 def _vm_lives(asked: Asked) -> str | None:
-    """A VMI is adopted for a VM that the API server itself showed in this pass."""
+    """A VMI is adopted only for a VM that the API server returned in this reconcile."""
     body = {"metadata": asked.call.asked["patch"].get("metadata", {})}
     owner = controlling_uid(body)
     if owner is None or controlling_uid(asked.decided_on) is not None:
@@ -156,23 +160,24 @@ def _vm_lives(asked: Asked) -> str | None:
 
 
 def _log_is_kept(asked: Asked) -> str | None:
-    """A Pod that ended is deleted with its VMI, not before: its log says what happened. A granted one ends itself."""
+    """An ended Pod is deleted with its VMI and not before: its log is kept. A granted Pod ends by itself."""
     pod, vmi = asked.seen(POD, asked.call.key), None if asked.view.vmi is None else msgspec.json.decode(asked.view.vmi)
     if pod is None or vmi is None or "deletionTimestamp" in vmi["metadata"]:
         return None
     status = vmi.get("status", {})
     is_granted = pod["metadata"]["uid"] in (status.get("activePods") or {})
     if not is_granted and int(asked.call.key.name.rsplit("-", 1)[-1]) < int(status.get("attempt", 0)):
-        return None  # a further attempt was begun
+        return None  # a further attempt has begun
     if pod.get("status", {}).get("phase") in OVER:
         return "it has ended, and its log is thrown away"
     return "its guest's launcher ends by itself" if is_granted and status.get("reason") not in LEFT_WAITING else None
 
 
 def _end_is_proven(asked: Asked) -> str | None:
-    """Of a run that was handed over, virt-controller tells an end that the kubelet told, or its node by its own end.
+    """After the hand-over virt-controller reports only an end that the kubelet reported, or that follows from the end
+    of the node.
 
-    Of one that was not: an end that its Pod has met, or that the API server knows no Pod of it.
+    Before the hand-over: an end of the Pod, or that the API server knows no Pod of the run.
     """
     vmi, said = asked.decided_on, asked.call.asked["patch"].get("status", {})
     before = vmi.get("status", {})
@@ -210,7 +215,7 @@ def _never_began(asked: Asked, vmi: Json) -> str | None:
 
 
 def _absence_is_asked(asked: Asked) -> str | None:
-    """That a granted Pod is gone is the API server's word."""
+    """Only the API server can say that a granted Pod is gone."""
     vmi, said = asked.decided_on, asked.call.asked["patch"].get("status", {})
     if said.get("phase") != "Unknown":
         return None
@@ -259,9 +264,9 @@ def _lets_go(asked: Asked, body: Json, finalizer: str) -> bool:
 
 
 def _looked_for_pods(asked: Asked, vmi: Json, since: int, *, of_any: bool, is_past_making: bool = True) -> str | None:
-    """Say which Pod of a run was not asked for since then, or was there. of_any: else only a granted one counts.
+    """Return which Pod of a run was not read since then, or exists. of_any: otherwise only granted ones count.
 
-    is_past_making: nor since this process has tried to make it.
+    is_past_making: nor since this process tried to create it.
     """
     granted = vmi.get("status", {}).get("activePods") or {}
     for name in _pod_names(vmi):
@@ -288,7 +293,7 @@ def _granted_at(asked: Asked, vmi: Json) -> int:
 
 
 def _version(asked: Asked, is_so: Callable[[Json], bool], vmi: Json) -> int | None:
-    """Return the store's version since when something is true of a VMI."""
+    """Return the version of the store since which a condition holds for a VMI."""
     found = None
     for entry in reversed(asked.store.histories[VIRTUAL_MACHINE_INSTANCE.kind]):
         after = entry.after
@@ -312,9 +317,9 @@ def _is_over(pod: Json) -> bool:
 
 
 def _is_node_out(asked: Asked, name: str) -> bool:
-    """Tell whether the API server said so of the Node as the process may know it.
+    """Whether the API server said so about the Node as the process may know it.
 
-    One that was made anew after the answer, and that the cache does not show yet, takes nothing back.
+    A Node recreated after that response, and not yet in the cache, does not matter.
     """
     key = Key("", name)
     answer = asked.ever.of(NODE.kind, key)

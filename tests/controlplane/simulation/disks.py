@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Machines with disks of their own, and who makes these: a person, CDI, and others of the same name.
+"""Machines with disks, and the owners of these: users, CDI, and unrelated objects of the same name.
 
-web has a template of a DataVolume; mail names a claim that somebody else makes. A name does not say whose a thing is.
+web has a DataVolume template; mail names a claim that a user creates. The name does not show the owner.
 """
 
 from __future__ import annotations
@@ -39,7 +39,9 @@ class Disks:
         self._store, self._rng = store, rng
         self.is_calm = False
         """Whoever decides on something has heard of all that is."""
-        there = store.list(NODE)[0][1]["metadata"]["uid"]  # else the garbage collector took what is the stranger's
+        there = store.list(NODE)[0][1]["metadata"][
+            "uid"
+        ]  # otherwise the garbage collector would remove the foreign object
         self._stranger = {
             "apiVersion": "example.com/v1",
             "kind": "Database",
@@ -50,7 +52,7 @@ class Disks:
         self.define()
 
     def define(self, *, is_served: bool = True) -> None:
-        """Let the cluster serve DataVolumes, or no more: for a while, or for good, and none is left then."""
+        """Start or stop to serve DataVolumes, for a while or for good; in the latter case all are deleted."""
         self._store.actor, key = "user", Key("", DEFINITION)
         there = self._store.find(CUSTOM_RESOURCE_DEFINITION, key)
         if not is_served and there is not None and self._rng.random() < 0.5:
@@ -69,7 +71,7 @@ class Disks:
             )
 
     def act(self) -> str:
-        """Do one thing; say what."""
+        """Act once; return what was done."""
         doings = (
             self._machine,
             self._switch,
@@ -83,11 +85,11 @@ class Disks:
         return self._do(self._rng.choice(doings), self._rng.choice((WEB, WEB, MAIL)))
 
     def acts(self, count: int) -> Iterator[str]:
-        """Do one thing after the other."""
+        """Act several times."""
         return (self.act() for _unused in range(count))
 
     def scene(self) -> Iterator[str]:
-        """Let a machine and what belongs to it, or to others of its disk's name, come to be in any order."""
+        """Create a machine and its objects, and others with the name of its disk, in any order."""
         key = self._rng.choice((WEB, WEB, MAIL))
         self._store.actor = "user"
         for kind, name in ((VIRTUAL_MACHINE, key), (DATA_VOLUME, DISKS[key]), (PERSISTENT_VOLUME_CLAIM, DISKS[key])):
@@ -107,7 +109,7 @@ class Disks:
         return f"{doing.__name__.strip('_')} {key}"
 
     def replace(self, target: Target) -> None:
-        """Put another object of the name in the place of one that is to be written."""
+        """Replace an object about to be written by another of that name."""
         found = None if target.key is None else self._store.find(target.resource, target.key)
         if found is None or target.key is None or target.resource not in (VIRTUAL_MACHINE, DATA_VOLUME):
             return
@@ -142,7 +144,7 @@ class Disks:
             self._store.patch(VIRTUAL_MACHINE, key, {"spec": {"runStrategy": how}})
 
     def _another(self, key: Key) -> None:
-        """Make a DataVolume of that name that is another's, or nobody's, or only mentions the VM."""
+        """Create a DataVolume of that name with another owner, without an owner, or with a mere reference to the VM."""
         vm = self._store.find(VIRTUAL_MACHINE, key)
         if self._store.find(DATA_VOLUME, DISKS[key]) is None:
             mentioned = [] if vm is None else [{**self._stranger, "uid": vm["metadata"]["uid"], "controller": False}]
@@ -151,7 +153,7 @@ class Disks:
             self._store.create(DATA_VOLUME, PLACE, {"metadata": meta, "spec": {}})
 
     def _claim(self, key: Key) -> None:
-        """Make a claim that nobody fills, or a stranger's, which is none of CDI's either."""
+        """Create a claim that is never filled, or a foreign one without CDI."""
         if self._store.find(PERSISTENT_VOLUME_CLAIM, DISKS[key]) is None:
             self._make_claim(DISKS[key], self._rng.choice(([], [self._stranger])))
 
@@ -162,13 +164,13 @@ class Disks:
             self._store.delete(kind, DISKS[key])
 
     def _leave(self, key: Key) -> None:
-        """Take the owners off a DataVolume: it is nobody's then."""
+        """Remove the owners of a DataVolume."""
         found = self._store.find(DATA_VOLUME, DISKS[key])
         if self._rng.random() < 0.2 and found is not None:
             self._store.patch(DATA_VOLUME, DISKS[key], {"metadata": {"ownerReferences": None}})
 
     def _fill(self, key: Key) -> None:
-        """Let CDI get on with a DataVolume."""
+        """Let CDI progress with a DataVolume."""
         found, self._store.actor = self._store.find(DATA_VOLUME, DISKS[key]), "CDI"
         if found is None:
             return
@@ -187,7 +189,7 @@ class Disks:
         self._store.create(PERSISTENT_VOLUME_CLAIM, PLACE, {"metadata": meta, "spec": spec, "status": status})
 
     def finish(self) -> None:
-        """Let CDI fill what there is."""
+        """Let CDI finish all DataVolumes."""
         self._store.actor = "CDI"
         for key in DISKS.values():
             if self._store.find(DATA_VOLUME, key) is not None:
@@ -196,7 +198,7 @@ class Disks:
                     self._make_claim(key, [])
 
     def wrong(self, change: Change) -> str | None:
-        """Say what is wrong with a write of virt-controller: it takes for its own, or for full, what is not."""
+        """Return what is wrong with a write of virt-controller: it uses a foreign or an unfinished disk."""
         before, after = change.before, change.after
         if after is None or change.actor != "controller":
             return None
@@ -241,7 +243,7 @@ class Disks:
         return None if is_full or is_filled_by_nobody else f"a Pod is made for {key}, and its disk is not full"
 
     def _is_half_full(self, key: Key) -> bool:
-        """Tell whether the claim that is there is a DataVolume's of which it was never said that it is full."""
+        """Whether the claim belongs to a DataVolume that was never reported as finished."""
         claim = self._store.find(PERSISTENT_VOLUME_CLAIM, DISKS[key]) or {"metadata": {}}
         owners = claim["metadata"].get("ownerReferences") or ()
         fillers = [item["uid"] for item in owners if item["kind"] == DATA_VOLUME.kind]
@@ -249,7 +251,7 @@ class Disks:
         return bool(fillers) and fillers[0] not in full
 
     def _known(self, key: Key) -> Iterator[Json]:
-        """List all that there ever was of a machine's DataVolume."""
+        """Return all versions of a machine's DataVolume."""
         return (
             history.after
             for history in self._store.histories[DATA_VOLUME.kind]
@@ -257,7 +259,7 @@ class Disks:
         )
 
     def not_as_wanted(self, *, is_served: bool) -> str | None:
-        """Say what a machine lacks, or says wrongly, when everything has come to rest."""
+        """Return what a machine lacks or reports wrongly at rest."""
         for key in DISKS:
             vm, vmi = self._store.find(VIRTUAL_MACHINE, key), self._store.find(VIRTUAL_MACHINE_INSTANCE, key)
             if vm is None or "deletionTimestamp" in vm["metadata"]:
@@ -275,7 +277,7 @@ class Disks:
         return None
 
     def _why_none(self, key: Key, vm: Json, *, is_served: bool) -> str | None:
-        """Say why it is wrong that a VM which is to run has no instance, or is not said to have none."""
+        """Return why it is wrong that a VM which should run has no VMI, or does not report it."""
         said, found, uid = str(vm.get("status")), self._store.find(DATA_VOLUME, DISKS[key]), vm["metadata"]["uid"]
         if key != WEB:
             return f"VM {key} has no instance"
@@ -297,7 +299,7 @@ class Disks:
         return f"VMI {key} has all it needs, and no Pod" if self._is_full(key, is_served=is_served) else None
 
     def _is_full(self, key: Key, *, is_served: bool) -> bool:
-        """Tell whether a machine's claim is there, and nobody has yet to fill it."""
+        """Whether the claim of a machine exists and is complete."""
         claim, found = self._store.find(PERSISTENT_VOLUME_CLAIM, DISKS[key]), self._store.find(DATA_VOLUME, DISKS[key])
         if claim is None:
             return False

@@ -1,9 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Starts of which nobody knows yet what came of them: they are looked for before another one is begun.
+"""Starts with an unknown result: they are looked up before another start.
 
-A start that was not answered may have taken effect, and its guest may be over by the next: that would be another run.
+A start without a response may have taken effect, and its guest may have ended by then: another start would be a second
+run.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from tests.controlplane.simulation.launcher import Launcher
 
 
 class Doubts:
-    """Of one process, by the UID of the Pod."""
+    """Per process, by the UID of the Pod."""
 
     def __init__(self, complain: Callable[[str], None]) -> None:
         self._complain = complain
@@ -22,21 +23,21 @@ class Doubts:
         self._up: set[str] = set()
 
     def begins(self, there: Launcher) -> None:
-        """Take note that a domain is about to be defined for its start."""
+        """Record that a domain is about to be defined for its start."""
         if there.pod_uid in self._open:
             self._complain(f"{there.vmi} is started, and a start of it was not answered, and nobody has looked since")
         if there.pod_uid in self._up:
             self._complain(f"{there.vmi} is started, and this process was told that it had started it")
 
     def is_open(self, there: Launcher) -> None:
-        """Take note that a start has got no answer."""
+        """Record a start without a response."""
         self._open.add(there.pod_uid)
 
     def is_seen(self, there: Launcher) -> None:
-        """Take note that somebody has seen how the domain is."""
+        """Record that the state of the domain was read."""
         self._open.discard(there.pod_uid)
 
     def is_up(self, there: Launcher) -> None:
-        """Take note that a start was answered, of a guest that was there then."""
+        """Record a successful start, with the guest that existed then."""
         if there.has_run:
             self._up.add(there.pod_uid)

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How a run ended, as virt-handler tells it, against what libvirt was seen to say. handler_promises calls it."""
+"""The end of a run as virt-handler reports it, compared with what libvirt reported. handler_promises calls it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SHUT_DOWN, CRASHED, DESTROYED = "shutdown", "crashed", "destroyed"
 
 
 def end_follows(asked: Asked, launcher_of: Callable[[str], Launcher | None]) -> str | None:
-    """Say what is wrong about the end that is told."""
+    """Return what is wrong with the reported end."""
     said, vmi = asked.call.asked["patch"].get("status", {}), asked.decided_on
     if said.get("phase") not in OVER or len(vmi["status"].get("activePods") or {}) != 1:
         return None
@@ -35,7 +35,7 @@ def end_follows(asked: Asked, launcher_of: Callable[[str], Launcher | None]) -> 
 
 
 def _expected(reason: str, launcher: Launcher, vmi: Json) -> tuple[str, str] | None:
-    """Return the phase and its reason; None where what is seen alone does not tell."""
+    """Return the expected phase and reason; None where the observation is ambiguous."""
     is_going = "deletionTimestamp" in vmi["metadata"]
     if reason == SHUT_DOWN:
         return "Succeeded", ""
@@ -52,6 +52,6 @@ def _expected(reason: str, launcher: Launcher, vmi: Json) -> tuple[str, str] | N
 
 
 def _had_no_time(launcher: Launcher) -> bool:
-    """Tell whether the domain was defined for a machine that is never asked to shut down: so it was to end."""
+    """Whether the domain was defined without a shutdown request: a forced end is correct then."""
     observed = launcher.status.observed
     return observed is not None and observed.identity is not None and observed.identity.grace_period_seconds == 0

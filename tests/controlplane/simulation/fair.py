@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A fair round: everybody who can do something does it once, nothing is lost. For the end of a run, and for stories."""
+"""A fair round: every process and node acts once, without faults. Used at the end of a run, and for stories."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def fair_round(
     carry: Callable[[Process], object],
     schedule: Callable[[], object],
 ) -> bool:
-    """Run one round; tell whether anything was done. carry: let a process's first waiting call happen."""
+    """Run one round; return whether anything happened. carry: carries out the first waiting call of a process."""
     before, moved = store.version, False
     for process in processes:
         moved = _process_round(process, carry) or moved

@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a virt-handler that has just begun must find out about guests: it has seen nothing of what was before.
+"""A restarted virt-handler on one node: what it must find out about guests without having seen their past.
 
-A person's pause, whatever had paused the guest before; one that is suspended, or lost, or whose start nobody has seen;
-and an orphan at which nobody can look.
+A user's pause, whatever paused the guest before; suspended and lost guests; starts with an unknown result; and an
+orphan that cannot be inspected.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class GuestPlay:
         self._rng = random.Random(seed)
 
     def run(self, times: int) -> None:
-        """Let so many things happen, each to another node. Raises Breach."""
+        """Run `times` scenes, each on a new node. Raises Breach."""
         for scene in self._rng.sample(SCENES, times):
             with keeping(self._rng) as keeper:
                 scene(self, keeper)
@@ -49,13 +49,13 @@ class GuestPlay:
                 doing()
 
     def _stays_paused(self, one: NodeKeeper) -> None:
-        """What a person has paused stays so, over restarts and whatever else has paused it, until a person unpauses."""
+        """A guest paused by a user stays paused, over restarts and other reasons to pause, until a user unpauses it."""
         uid = bring_up(one, self._rng, "web")
         guest = one.launcher(uid)
         one.advance(20.0)
         self._maybe(guest.stall)
         one.handler.press(guest, "pause")
-        if self._rng.random() < 0.2:  # it was let go on in the meantime
+        if self._rng.random() < 0.2:  # it was resumed in the meantime
             one.advance(5.0)
         one.advance(20.0, until=lambda: _paused(one) == "PausedByUser")
         if _paused(one) != "PausedByUser":
@@ -71,7 +71,7 @@ class GuestPlay:
             raise Breach(f"guests: a person has unpaused a guest, and it is {guest.state}, said: {_paused(one)}")
 
     def _goes_on_after_error(self, one: NodeKeeper) -> None:
-        """What an I/O error alone has paused goes on by itself, over restarts."""
+        """A guest paused only by an I/O error is resumed automatically, over restarts."""
         guest = one.launcher(bring_up(one, self._rng, "web"))
         for _unused in range(2):
             guest.stall()
@@ -81,7 +81,7 @@ class GuestPlay:
                 raise Breach("guests: an I/O error has paused a guest, and nobody lets it go on")
 
     def _is_suspended(self, one: NodeKeeper) -> None:
-        """A guest that has suspended itself is there: it runs, is said to, and is ended when it is to end."""
+        """A suspended guest exists: it is reported as running, and is ended when it should end."""
         uid = bring_up(one, self._rng, "web")
         guest = one.launcher(uid)
         guest.suspend()
@@ -95,14 +95,14 @@ class GuestPlay:
             raise Breach(f"guests: a suspended guest is to end, and its machine is {one.phase_of('web')}")
 
     def _is_lost(self, one: NodeKeeper) -> None:
-        """Of a guest that has run and that libvirtd knows no more it is found out that it is gone."""
+        """A guest that has run and that libvirt no longer knows is detected as gone."""
         uid = bring_up(one, self._rng, "web")
         one.advance(self._rng.choice((0.0, 30.0)))
         self._lose(one, uid)
         self._judge_lost(one)
 
     def _was_never_seen(self, one: NodeKeeper) -> None:
-        """Nor is a guest waited for whose start nobody has seen the end of: whoever began it is no more."""
+        """The end of a guest whose start was never observed is detected too: the process that started it has ended."""
         uid = one.make("web")
         one.held = lambda call: call.verb == "finish start of"
         one.advance(5.0)
@@ -136,12 +136,12 @@ class GuestPlay:
             )
 
     def _cannot_be_looked_at(self, one: NodeKeeper) -> None:
-        """An orphan at which nobody can look may run: nothing starts beside it before the time is over."""
+        """An orphan that cannot be inspected may run: nothing starts beside it before the timeout."""
         lost = bring_up(one, self._rng, "lost")
         newcomer = stay_away(one, self._rng, self._rng.choice(("over", "granted", "gone")), "lost")
         one.launcher(lost).lose_daemon()
         one.silent.add(lost)
-        if self._rng.random() < 0.5:  # else the node itself shows that its QEMU is there
+        if self._rng.random() < 0.5:  # otherwise the node itself shows that its QEMU exists
             one.fate = lambda call: "request lost" if call.verb == LOOK else "done"
         self._maybe(one.restart)
         back_at = one.true.seconds
@@ -154,7 +154,7 @@ class GuestPlay:
 
 
 def _paused(one: NodeKeeper) -> str:
-    """Return the reason that a machine says it is paused for; "" for none."""
+    """Return the reported reason of a pause; "" for none."""
     said = condition(one.store.find(VIRTUAL_MACHINE_INSTANCE, WEB) or {"status": {}}, "Paused")
     return str(said.get("reason", "")) if said.get("status") == "True" else ""
 

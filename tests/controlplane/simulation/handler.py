@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One virt-handler process: the real reconciler, registry and sessions, on caches that lag."""
+"""One virt-handler process: the real reconciler, registry and sessions, on lagging caches."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ GRACE_SECONDS = 30
 
 
 class Handler(Process):
-    """As __main__ wires it."""
+    """Wired as in __main__."""
 
     role = "handler"
 
@@ -67,7 +67,7 @@ class Handler(Process):
         super().__init__(f"{node.name} handler", store, node.clock)
         self.node = node
         for launcher in node.launchers.values():
-            launcher.is_to_go_on = False  # what was not told in a status yet is not known any more
+            launcher.is_to_go_on = False  # what was not in a status yet is forgotten
         pods = self.watch(POD, lambda body: _is_launcher_on(body, node.name))
         vmis = self.watch(VIRTUAL_MACHINE_INSTANCE, lambda body: body.get("status", {}).get("nodeName") == node.name)
         self.caches = (pods, vmis)
@@ -118,7 +118,7 @@ class Handler(Process):
         return Tools(connections, self.clock, connections.connect, random=rng.random)
 
     def wake_key(self, key: Key) -> None:
-        """Have a machine looked at of whose launcher there is news."""
+        """Enqueue a machine whose launcher has news."""
         self.work["vmi"][0].add(key, self.clock.monotonic())
 
     async def _keep_listed(self, api: ReadYourWritesApi) -> None:
@@ -143,7 +143,7 @@ class Handler(Process):
         return View(vmi=self._known.get(key), since=since)
 
     def press(self, guest: host.Launcher, verb: Verb, thaw_after: int = 0) -> None:
-        """Have a person ask for a verb through virt-api, who waits for what comes of it or not."""
+        """Have a user send a request through virt-api, which may not wait for the result."""
         asked = Power(Guest(self.node.name, guest.vmi_uid, guest.pod_uid), verb, thaw_after)
         if verb == "freeze":
             self._note_freeze(guest, thaw_after)
@@ -151,7 +151,7 @@ class Handler(Process):
         self.loop.settle()
 
     def _note_freeze(self, guest: host.Launcher, thaw_after: int) -> None:
-        """Take note of when a freeze ends: as was asked, or as is usual when nobody remembers that any more."""
+        """Record the end of a freeze: the requested one, or the default when the request is no longer known."""
         session = self.sessions.session(guest.pod_uid)
         if session is not None and not session.is_busy:
             earliest = self.clock.monotonic() + min(thaw_after or USUAL_SECONDS, USUAL_SECONDS)
@@ -164,11 +164,11 @@ class Handler(Process):
             guest.is_to_go_on = asked.verb == "unpause"
 
     def lose_sight(self) -> None:
-        """Be shown no VMIs, until they change or are listed again."""
+        """Hide all VMIs until they change or are listed again."""
         self.caches[1].lose_sight()
 
     def _look(self, key: Key) -> World | None:
-        """Take note of what is seen at each look, not only when a pass begins."""
+        """Record what each look shows, not only the start of a reconcile."""
         world = self._observe(key)
         is_orphaned = world is not None and world.vmi is None
         self._orphans.looks(key, self.clock.monotonic(), is_orphaned=is_orphaned)
@@ -189,7 +189,7 @@ class Handler(Process):
         return f"it has not asked for a renewal since {since:.2f} s" if is_late else self._unasked()
 
     def _unasked(self) -> str | None:
-        """Say whose launcher it should have asked about by now. What is under way brings the rest."""
+        """Return the launcher that should have been checked with the API server by now. Requests in progress count."""
         if any(pass_.turn.key == CLEARING for pass_ in self.passes):
             return None
         vmis = {uid: pass_.vmi for uid, pass_ in self._known_launchers().items()}
@@ -245,7 +245,7 @@ class Handler(Process):
             is_by_person = self.sessions.is_unpausing(uid)
             return thaws_in_time(asked, self.node.launchers.get(uid), self.clock.monotonic(), is_by_person=is_by_person)
         if asked.call.verb in ENDING:
-            self.begins(asked.call.key)  # it may have seen more since its pass began; in a start it looks only after it
+            self.begins(asked.call.key)  # it may have seen more since its reconcile began; a start reads again after it
         unseen = self._unseen.get(asked.call.key)
         unseen_for = None if unseen is None else self.clock.monotonic() - unseen
         if self._returns.is_clearing(self.clock.monotonic()):
@@ -253,7 +253,7 @@ class Handler(Process):
         return broken_promise(asked, self.node.name, self._launcher_of, self._grace_left, unseen_for)
 
     def _is_about_orphan(self, key: Key) -> bool:
-        """Tell whether a pass itself, and no verb, asks about a VMI while a guest runs of which it sees none."""
+        """Whether a reconcile itself asks about a VMI while a guest without a visible VMI runs."""
         turn, vmi = TURN.get(), self._vmi(key)
         is_own = vmi is not None and vmi.get("status", {}).get("nodeName") == self.node.name
         is_pass = turn is not None and turn.work == "vmi" and turn.task is asyncio.current_task()
@@ -286,7 +286,7 @@ class Handler(Process):
         )
 
     def _note_sight(self, key: Key) -> Json | None:
-        """Take note whether a VMI of the key is seen to be this node's; return it."""
+        """Record whether a VMI of the key is seen on this node; return it."""
         vmi = self._vmi(key)
         if vmi is None or vmi.get("status", {}).get("nodeName") != self.node.name:
             self._unseen.setdefault(key, self.clock.monotonic())
@@ -299,7 +299,7 @@ class Handler(Process):
         return None if raw is None else msgspec.json.decode(raw)
 
     def _grace_left(self, vmi: Json) -> float | None:
-        """Tell how much is left of a VMI's grace period since its deletion was seen; None when it was not."""
+        """Return what is left of a VMI's grace period since its deletion was observed; None when it was not."""
         since = self._going.get(vmi["metadata"]["uid"])
         period = vmi["spec"].get("terminationGracePeriodSeconds", GRACE_SECONDS)
         return None if since is None else float(period) - (self.clock.monotonic() - since)
@@ -320,7 +320,7 @@ def _heartbeat_of(node: Node, api: ReadYourWritesApi) -> Heartbeat:
 
 
 async def _tell(_unused: Json, __: Any) -> None:
-    """Events are not kept."""
+    """Events are dropped."""
 
 
 def _is_launcher_on(body: Json, node: str) -> bool:

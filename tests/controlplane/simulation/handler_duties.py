@@ -1,9 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What virt-handler still has to do when a pass of it ends, and what nothing but time will bring back to its mind.
+"""Work that virt-handler still has after a reconcile, and that only a timer triggers.
 
-At rest all of this has been done, by it or by the kubelet, which ends what it forgot: then it is only late.
+At rest all of it is done, by virt-handler or by the kubelet, which ends what it forgets: the bug would only show as a
+delay.
 """
 
 from __future__ import annotations
@@ -36,14 +37,13 @@ def owed(
     is_held: bool,
     orphan_left: float,
 ) -> Owed | None:
-    """Say what waits. vmi: of the key, as it is seen; launchers: of Pods that name it.
+    """Return the work. vmi: of the key, as it is seen; launchers: of Pods that name it.
 
-    let_go_on: UIDs of Pods of whose guests a person was told last that they go on.
-    is_held: nothing starts here, until the node is clear.
-    orphan_left: seconds until it is to be asked, once more, whether a guest is anybody's of which no VMI is seen.
+    let_go_on: UIDs of Pods whose guests were last reported as resumed. is_held: nothing starts here until the node is
+    clear. orphan_left: seconds until the next check of a guest without a visible VMI.
     """
     if any(item.operation for item in launchers):
-        return None  # its end wakes the key
+        return None  # its end enqueues the key
     if vmi is None or vmi.get("status", {}).get("nodeName") != node:
         is_orphan = any(map(has_guest, launchers))
         return Owed("a guest runs that no VMI is seen for", min(ORPHANS, orphan_left)) if is_orphan else None
@@ -73,7 +73,7 @@ def has_guest(launcher: Launcher) -> bool:
 
 
 def _is_stalled(launcher: Launcher, vmi: Json | None, *, is_let_go_on: bool) -> bool:
-    """Tell whether an I/O error, and no person, has paused a guest that can be let go on."""
+    """Whether only an I/O error has paused a guest that can be resumed."""
     seen = launcher.status
     listed = [] if vmi is None else vmi.get("status", {}).get("conditions", [])
     is_told = any((item["type"], item.get("reason")) == ("Paused", "PausedByUser") for item in listed)

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What every write and every verb of virt-handler rests on, judged when it is asked for, whatever becomes of it.
+"""Preconditions of every write and every guest request of virt-handler, checked when it is sent, whatever its result.
 
 As controller_promises: it shares no code with the reconciler.
 """
@@ -39,7 +39,7 @@ ORPHAN_SECONDS = 60.0
 def broken_promise(
     asked: Asked, node: str, launcher_of: LauncherOf, grace_left: GraceLeft, unseen_for: float | None
 ) -> str | None:
-    """Say what is wrong about asking for this; None when nothing is. unseen_for: seconds without a VMI of the key."""
+    """Return what is wrong with a request; None when nothing is. unseen_for: seconds without a VMI of the key."""
     match asked.call.verb, asked.call.kind:
         case "define" | "launch", "domain":
             return _start_is_granted(asked, node, launcher_of)
@@ -63,7 +63,7 @@ def broken_promise(
 
 
 def _start_is_granted(asked: Asked, node: str, launcher_of: LauncherOf) -> str | None:
-    """A guest is started in the one Pod that the API server itself, in this pass, said it is granted to."""
+    """A guest is started only in the Pod that the API server, in this reconcile, named as granted."""
     answer, uids = asked.in_pass.of(VIRTUAL_MACHINE_INSTANCE.kind, asked.call.key), asked.call.asked
     if answer is None or answer.found is None:
         return "its VMI was not read before"
@@ -84,8 +84,9 @@ def _start_is_granted(asked: Asked, node: str, launcher_of: LauncherOf) -> str |
 
 
 def _guest_may_come(asked: Asked, launcher_of: LauncherOf) -> str | None:
-    """A network is for a guest that is to run: one that is to end needs none, and waits for none. One that has one may
-    use it until it has ended, and it is seen to."""
+    """A network is only for a guest that should run: one that should end needs none, and does not wait for it. An
+    existing one stays until the guest has ended.
+    """
     launcher = launcher_of(asked.call.asked["pod_uid"])
     if launcher is not None and launcher.status.is_network_ready:
         return None
@@ -94,7 +95,7 @@ def _guest_may_come(asked: Asked, launcher_of: LauncherOf) -> str | None:
 
 
 def _end_has_a_cause(asked: Asked) -> str | None:
-    """A guest is ended when its VMI is seen to go or to be over, or the API server itself knows VMI or Pod no more."""
+    """A guest is ended only when its VMI is being deleted or over, or the API server no longer knows VMI or Pod."""
     uids, vmi = asked.call.asked, _read(asked.view.vmi)
     if vmi is not None and vmi["metadata"]["uid"] == uids["vmi_uid"] and _is_over(vmi):
         return None
@@ -110,14 +111,16 @@ def _end_has_a_cause(asked: Asked) -> str | None:
 
 
 def _is_no_longer_its(vmi: Json, pod_uid: str) -> bool:
-    """Tell whether a VMI was granted to another Pod, or its run is over."""
+    """Whether a VMI was granted to another Pod, or its run is over."""
     status = vmi.get("status", {})
     granted = status.get("activePods") or {}
     return status.get("phase") in OVER or (bool(granted) and pod_uid not in granted)
 
 
 def _end_is_timely(asked: Asked, grace_left: GraceLeft) -> str | None:
-    """A guest whose VMI is deleted is asked until its grace period is over, and ended then; not sooner, not later."""
+    """The guest of a deleted VMI is asked to shut down until its grace period is over, and then ended; not sooner,
+    not later.
+    """
     vmi = _read(asked.view.vmi)
     if vmi is None or vmi["metadata"]["uid"] != asked.call.asked["vmi_uid"]:
         return None
@@ -134,7 +137,7 @@ def _end_is_timely(asked: Asked, grace_left: GraceLeft) -> str | None:
 
 
 def _orphan_had_its_time(asked: Asked, unseen_for: float | None) -> str | None:
-    """A guest whose VMI is not seen is let run for a minute: mostly the VMI is only late."""
+    """A guest without a visible VMI runs on for a minute: mostly the VMI is only late."""
     keys = (*_pod_keys(asked, asked.call.asked["pod_uid"]),)
     is_for_its_pod = any(asked.in_pass.of(POD.kind, key) is not None for key in keys)
     if unseen_for is None or is_for_its_pod or unseen_for >= ORPHAN_SECONDS:
@@ -148,7 +151,7 @@ def _names_its_state(asked: Asked) -> str | None:
 
 
 def _phase_is_seen(asked: Asked, launcher_of: LauncherOf) -> str | None:
-    """Running is what was seen after the start's own answer; that nothing is left is what the last look found."""
+    """Running needs an observation after the response to the start; that nothing is left needs the last look."""
     said, vmi = asked.call.asked["patch"].get("status", {}), asked.decided_on
     if said.get("phase") in (None, vmi["status"]["phase"]):
         return None
@@ -184,7 +187,7 @@ def _guest_is_seen(launcher: Launcher | None, *, is_first: bool) -> str | None:
 
 
 def _unlisted_at(asked: Asked, pod_uid: str) -> int:
-    """Return the store's version at which that Pod was listed no more, for the last time."""
+    """Return the version of the store at which that Pod was last removed from the selection."""
     found, was_listed = 0, False
     for history in asked.store.histories[POD.kind]:
         body = history.after or history.before or {}
@@ -205,7 +208,7 @@ def _is_ending(pod: Pod) -> bool:
 
 
 def _pod_keys(asked: Asked, uid: str) -> set[Key]:
-    """List the keys under which that Pod is, or was, known."""
+    """Return the keys under which that Pod is, or was, known."""
     history = asked.store.histories[POD.kind]
     return {item.key for item in history if (item.after or item.before or {})["metadata"]["uid"] == uid}
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What people do to Pods: delete, force, replace, and take off what they are known by."""
+"""Actions of users on Pods: delete, force delete, replace, and remove labels."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class HandsOnPods:
         return f"delete Pod {one} by force"
 
     def replace(self, key: Key) -> str:
-        """Put another Pod in the place of one."""
+        """Replace a Pod by another of its name."""
         pod = self._store.find(POD, key)
         if pod is None:
             return NOTHING
@@ -53,14 +53,14 @@ class HandsOnPods:
         return f"replace Pod {key} by one that squats"
 
     def remove(self, key: Key) -> str:
-        """Delete one by force."""
+        """Force delete a Pod."""
         if self._store.find(POD, key) is None:
             return NOTHING
         self._store.delete(POD, key, grace_period_seconds=0)
         return f"delete Pod {key} by force"
 
     def hide(self, key: Key) -> str:
-        """Take the label off a Pod by which it is watched."""
+        """Remove the label by which a Pod is watched."""
         pod = self._store.find(POD, key)
         if pod is None or ROLE not in pod["metadata"].get("labels", {}):
             return NOTHING
@@ -68,12 +68,12 @@ class HandsOnPods:
         return f"take the label off Pod {key}"
 
     def hide_of(self, vmi: Key) -> str:
-        """Take that label off the Pods of one instance."""
+        """Remove that label from the Pods of one VMI."""
         hidden = [key for key in self._pods_of(vmi) if self.hide(key) != NOTHING]
         return f"take the label off Pod {hidden[0]}" if hidden else NOTHING
 
     def delete_of(self, vmi: Key) -> str:
-        """Delete the Pods of one instance."""
+        """Delete the Pods of one VMI."""
         return self._delete_all_of(vmi, None)
 
     def force_delete_of(self, vmi: Key) -> str:
@@ -92,7 +92,7 @@ class HandsOnPods:
         return [key for key, pod in self._store.list(POD) if uid is not None and controlling_uid(pod) == uid]
 
     def force_delete_on(self, node: str) -> str:
-        """Help a node that is not reached: the launchers' Pods are stuck, so a person removes them."""
+        """Force delete the stuck launcher Pods of an unreachable node."""
         self._store.actor = "user"
         there = [key for key, pod in self._store.list(POD) if pod["spec"].get("nodeName") == node]
         for key in there:
@@ -109,7 +109,7 @@ class HandsOnPods:
         return f"{'label' if label else 'take the label off'} Pod {one}"
 
     def restore_labels(self) -> None:
-        """Put our label back on every Pod that lost it."""
+        """Restore our label on every Pod that lost it."""
         self._store.actor = "user"
         for key, pod in self._store.list(POD):
             if pod["metadata"].get("ownerReferences") and ROLE not in pod["metadata"].get("labels", {}):

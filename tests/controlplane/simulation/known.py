@@ -1,9 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a process shows of objects against what there is: never older than it was, and the truth once all is heard.
+"""What a process sees of objects compared with the store: never older than before, and correct once all events are
+delivered.
 
-Whatever a cache, or what is laid over it, is for: nobody needs to have decided anything by a wrong word in it.
+This holds for every cache, and for the read-your-writes cache over it, whether or not a decision used it.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ _decoder = msgspec.json.Decoder(_Object)
 
 
 def keep_from_going_back(cache: WatchingCache, complain: Callable[[str], None]) -> None:
-    """Complain when a cache shows an older state after a newer one, or has read less far than it had."""
+    """Report when a cache shows an older state after a newer one, or its resource version goes back."""
     shown: dict[Key, int] = {}
     last = 0
 
@@ -53,7 +54,7 @@ def keep_from_going_back(cache: WatchingCache, complain: Callable[[str], None]) 
 
 
 def shown_wrongly(cache: WatchingCache, overlay: ReadYourWritesCache | None) -> str | None:
-    """Say what is shown otherwise than it is, by a cache that has heard of all there is."""
+    """Return what a cache that has received every event shows wrongly."""
     state = cache.told, cache.resource_version >= cache.newest
     if cache.compared == state or cache.is_behind or cache.is_blind or not cache.synced:
         return None
@@ -72,9 +73,9 @@ def shown_wrongly(cache: WatchingCache, overlay: ReadYourWritesCache | None) -> 
 
 
 def _is_new(overlay: ReadYourWritesCache, key: Key) -> bool:
-    """Tell whether what is shown was answered since the cache moved: of what is not selected that is all that is told.
+    """Whether a response has set the shown object since the cache moved: outside the selection there is nothing newer.
 
-    The answer itself may be older: it was on its way.
+    The response itself may be older, because it was delayed.
     """
     record = overlay._expectations.get(key)
     return record is not None and record.until == overlay.resource_version + 1
@@ -87,7 +88,7 @@ def _is_by_node(cache: WatchingCache) -> bool:
 def _differing(
     there: Mapping[Key, Json], shown: Mapping[Key, bytes | None], any_there: Mapping[Key, Json]
 ) -> str | None:
-    """Name an object that is not shown as it is. any_there: what may be shown, selected or not."""
+    """Return an object that is not shown as it is. any_there: what may be shown, selected or not."""
     for key in sorted(shown):
         raw = shown[key]
         if raw is None and key in there:

@@ -17,7 +17,7 @@ UNREACHABLE = "node.kubernetes.io/unreachable"
 
 
 def collect_garbage(store: Store) -> bool:
-    """Do one thing that the garbage collector owes; tell whether there was one."""
+    """Do one step of the garbage collector; return whether there was one."""
     store.actor = "garbage collector"
     found = list(_all(store))
     uids = {body["metadata"]["uid"] for _unused, _unused, body in found}
@@ -34,9 +34,9 @@ def collect_garbage(store: Store) -> bool:
 
 
 def collect_pods(store: Store) -> bool:
-    """Let the Pod garbage collector end one Pod of a Node that is gone or was declared out of service.
+    """Let the Pod garbage collector delete one Pod of a Node that is gone or out of service.
 
-    As the real one: it marks the Pod Failed first, which is then no word of any kubelet.
+    As the real one, it marks the Pod Failed first; that is no report of a kubelet.
     """
     for key, pod in store.list(POD):
         node = pod["spec"].get("nodeName")
@@ -69,7 +69,7 @@ def evict(store: Store, *taints: str) -> str | None:
 
 
 def schedule(store: Store, rng: random.Random, chance: float) -> str | None:
-    """Place one waiting Pod on a Node that is Ready, or say that none fits; chance: how often it says so."""
+    """Schedule one pending Pod on a Ready Node, or report that none fits; chance: of the latter."""
     waiting = [(key, body) for key, body in store.list(POD) if "nodeName" not in body["spec"]]
     nodes = [key.name for key, node in store.list(NODE) if _takes_launchers(node)]
     if not waiting:
@@ -95,7 +95,7 @@ def has_taint(node: Json, name: str) -> bool:
 
 
 def set_taint(store: Store, name: str, taint: str, *, on: bool) -> None:
-    """Put a taint on a Node or take it off, as whoever acts now."""
+    """Set or remove a taint of a Node."""
     node = store.find(NODE, Key("", name))
     if node is None:
         return
@@ -116,7 +116,7 @@ def _all(store: Store) -> Iterator[tuple[Resource, Key, Json]]:
 
 
 def _orphan(store: Store, resource: Resource, key: Key, meta: Json) -> None:
-    """Cut the first dependant loose, or let go of the owner when there is none left."""
+    """Orphan the first dependent, or remove the finalizer when none is left."""
     for kind, child, body in _all(store):
         owners = body["metadata"].get("ownerReferences") or []
         kept = [item for item in owners if item["uid"] != meta["uid"]]

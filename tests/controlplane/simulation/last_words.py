@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a kubelet said last of a granted Pod: who has heard it does not say that nobody knows how the run ended."""
+"""A kubelet's last report about a granted Pod: a process that has seen it must not report the end as unknown."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.support.store import Json
 
 
 class LastWords:
-    """Of one virt-controller: UIDs of granted Pods of which it has heard how they ended, before they were removed."""
+    """Per virt-controller: UIDs of granted Pods whose end it saw before they were deleted."""
 
     def __init__(self, pods: ReadYourWritesCache) -> None:
         self._granted: dict[Key, set[str]] = {}
@@ -23,13 +23,13 @@ class LastWords:
         pods.subscribe(self._changed)
 
     def looks(self, key: Key, vmi: Json | None) -> None:
-        """Take note of what a look at a VMI shows."""
+        """Record what a look at a VMI shows."""
         granted = set() if vmi is None else set(vmi.get("status", {}).get("activePods") or {})
-        self._heard -= self._granted.get(key, set()) - granted  # nobody needs to remember it for what is not seen
+        self._heard -= self._granted.get(key, set()) - granted  # unseen objects need not be remembered
         self._granted[key] = granted
 
     def forgotten(self, asked: Asked) -> str | None:
-        """Say that an end is not told that was heard of."""
+        """Return an end that was seen and is not reported."""
         said = asked.call.asked.get("patch", {}).get("status") or {}
         if asked.call.kind != VIRTUAL_MACHINE_INSTANCE.kind or said.get("phase") != "Unknown":
             return None

@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What virt-controller owes to a launcher that does not come up: it is given up when it has had its time.
+"""virt-controller must give up a launcher that does not start within its time.
 
-As handler_duties for virt-handler: how much time there is by the clock of the process that looks on. It shares no code
-with the reconcilers.
+As handler_duties for virt-handler: the time by the clock of the observing process. It shares no code with the
+reconcilers.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Seen = Callable[[Resource, Key], Json | None]
 
 
 def seconds_for(vmi: Json) -> int:
-    """Return how long a launcher of a machine may take on a node; 0: as long as it likes."""
+    """Return the time limit for a launcher's start on a node; 0: no limit."""
     return int(vmi["metadata"].get("annotations", {}).get(RUN_TIMEOUT, RUN_TIMEOUT_SECONDS))
 
 
@@ -39,7 +39,7 @@ def is_up(pod: Json) -> bool:
 
 
 class Launches:
-    """Of one process: since when it has seen a Pod on a node, by UID and its monotonic clock."""
+    """Per process: when it first saw a Pod on a node, by UID and its monotonic clock."""
 
     def __init__(self, seen: Seen, vmis: VmiReconciler, clock: WrongClock, last_words: LastWords) -> None:
         self._seen = seen
@@ -50,7 +50,7 @@ class Launches:
         vmis.observe = self._look  # type: ignore[method-assign]
 
     def _look(self, key: Key) -> World | None:
-        """Take note of what is seen at each look."""
+        """Record what each look shows."""
         vmi = self._seen(VIRTUAL_MACHINE_INSTANCE, key)
         self._last_words.looks(key, vmi)
         pod = None if vmi is None else self._waited_for(vmi)
@@ -59,7 +59,7 @@ class Launches:
         return self._observe(key)
 
     def owed(self, vmi: Json | None) -> Owed | None:
-        """Say within what time somebody has to come back to a launcher that does not come up."""
+        """Return the time within which a launcher that has not started must be checked again."""
         pod = None if vmi is None else self._waited_for(vmi)
         if vmi is None or pod is None or not seconds_for(vmi):
             return None
@@ -71,7 +71,7 @@ class Launches:
         )
 
     def _waited_for(self, vmi: Json) -> Json | None:
-        """Return the Pod of a VMI's attempt while it is on a node, and neither up, going nor over."""
+        """Return the Pod of a VMI's attempt while it is on a node, and neither up, being deleted nor over."""
         status, meta = vmi.get("status", {}), vmi["metadata"]
         if status.get("phase", "") not in BEFORE or "deletionTimestamp" in meta or not status.get("attempt"):
             return None

@@ -1,10 +1,11 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A launcher as it truly is: supervisor, libvirtd, domain, QEMU, its directory. Knows no API and nobody's view of it.
+"""The true state of a launcher: supervisor, libvirtd, domain, QEMU, its directory. It knows neither the API nor
+caches.
 
-Starting takes two steps, between which the domain is active already and may still fail. Stopping is asked of a guest
-that may be deaf. The daemon may die and come back; the guest outlives it.
+A start has two steps: after the first the domain is active and may still fail. A shutdown request may be ignored by the
+guest. libvirtd may die and restart; the guest survives it.
 """
 
 from __future__ import annotations
@@ -32,17 +33,17 @@ UNSEEN = OFF
 
 
 def is_provisional(state: State) -> bool:
-    """Tell whether QEMU is being started. Not by State.is_starting, which is under test."""
+    """Whether QEMU is being started. Not by State.is_starting, which is under test."""
     return (state.life, state.reason) == (STARTING.life, STARTING.reason)
 
 
 def is_alive(state: State) -> bool:
-    """Tell whether there is a QEMU of the run. Not by Life.is_up, which is under test."""
+    """Whether a QEMU of the run exists. Not by Life.is_up, which is under test."""
     return state.life not in NOT_UP
 
 
 class DomainError(Exception):
-    """libvirt refuses. is_wrong_state: the domain is not in a state for it."""
+    """libvirt refuses. is_wrong_state: the domain is in the wrong state."""
 
     def __init__(self, text: str, *, is_wrong_state: bool = False) -> None:
         super().__init__(text)
@@ -51,7 +52,7 @@ class DomainError(Exception):
 
 @dataclass(slots=True)
 class Launcher:
-    """What the kubelet started for a Pod. The entry stays until neither a process nor the directory is left."""
+    """The processes and directory of a Pod. The entry stays until all are gone."""
 
     pod: Key
     pod_uid: str
@@ -110,11 +111,11 @@ class Launcher:
 
     @property
     def is_going_down(self) -> bool:
-        """The guest has halted, and nothing hinders QEMU to end."""
+        """The guest has halted, and nothing keeps QEMU from ending."""
         return self.state == GOING_DOWN and not self.is_deaf
 
     def listen(self) -> None:
-        """Let a libvirtd begin. Of a guest that ended without one every other does not even know the domain."""
+        """Start a libvirtd. When the guest has ended without one, about every second one does not know the domain."""
         self.is_listening = True
         self.daemon += 1
         if self.has_run and self.state == UNSEEN and self.daemon % 2:
@@ -129,9 +130,9 @@ class Launcher:
             self._become(OFF)
 
     def launch(self, *, is_paused: bool = False) -> None:
-        """Execute QEMU: the domain is active from here on, whatever becomes of the start.
+        """Execute QEMU: the domain is active from now on, whatever the result of the start.
 
-        is_paused: the guest, once it is there, waits for a person.
+        is_paused: the guest then waits for an unpause.
         """
         if self.is_running_guest:
             raise DomainError("domain is already running", is_wrong_state=True)
@@ -139,7 +140,7 @@ class Launcher:
         self._become(STARTING)
 
     def finish_start(self) -> None:
-        """Let libvirtd end the start that it began."""
+        """Let libvirtd complete its start."""
         if not self.is_starting:
             raise DomainError("the domain ended while it was started")
         self.is_starting = False
@@ -151,14 +152,14 @@ class Launcher:
         self.let_agent(self.boots_with)
 
     def go_on_starting(self) -> None:
-        """Let QEMU take its time, or be up, with or without anybody who waits for it."""
+        """Let QEMU take its time, or be up, with or without a client that waits."""
         if self.hesitation:
             self.hesitation -= 1
         else:
             self.finish_start()
 
     def plug(self, count: int) -> None:
-        """Have the guest see so many virtual CPUs; libvirt says how many only where it could have more."""
+        """Set the number of virtual CPUs of the guest; libvirt reports it only where more are possible."""
         found = _VCPU.search(self.xml)
         if not self.is_running_guest or found is None:
             raise DomainError("domain is not running", is_wrong_state=True)
@@ -180,18 +181,18 @@ class Launcher:
             self._become(STALLED)
 
     def suspend(self) -> None:
-        """Let the guest suspend itself to memory: it hears nothing then, and its QEMU is there."""
+        """Let the guest suspend to memory: it ignores requests, and its QEMU exists."""
         if self._is_going_on:
             self._become(State(Life.SUSPENDED, "unknown"))
 
     def pause(self) -> None:
-        """Do as a person asks; one that an I/O error has paused stays so for that reason, as libvirt has it."""
+        """Pause as a user; a pause by an I/O error keeps its reason, as in libvirt."""
         self.is_to_go_on = False
         if self._is_going_on:
             self._become(BY_PERSON)
 
     def resume(self, *, by_person: bool = False) -> None:
-        """Let a paused guest go on; of another one nothing is changed."""
+        """Resume a paused guest; another one stays as it is."""
         self.is_overruled |= self.state == BY_PERSON and not by_person
         if self.state in (STALLED, BY_PERSON):
             self._become(State(Life.RUNNING, "unpaused"))
@@ -202,16 +203,16 @@ class Launcher:
 
     @property
     def is_going_on(self) -> bool:
-        """Whether its guest's processors run."""
+        """Whether its vCPUs run."""
         return self._is_going_on
 
     def let_agent(self, agent: Agent | None) -> None:
-        """Let the guest's agent come, or go."""
+        """Connect or disconnect the guest's agent."""
         if agent is not self.agent:
             self.agent, self.agents = agent, self.agents + 1
 
     def ask_agent(self, command: str) -> str:
-        """Ask the agent, which does what it is told. AgentError."""
+        """Send a command to the agent. Raises AgentError."""
         if self.agent is None or not self._is_going_on:
             raise AgentError("silent")
         answer = self.agent.answer(command, is_frozen=self.is_frozen)
@@ -223,7 +224,7 @@ class Launcher:
     def press_power(self) -> None:
         if not self.is_running_guest:
             raise DomainError("domain is not running", is_wrong_state=True)
-        if not self._is_going_on:  # one that is paused hears nothing
+        if not self._is_going_on:  # a paused guest does not respond
             return
         if self.halts:
             self._become(GOING_DOWN)
@@ -252,7 +253,7 @@ class Launcher:
         return None if self.state is None else derive_outcome(self.state, is_acpi_expected=True)
 
     def end_if_over(self) -> bool:
-        """Let the supervisor exit with the guest's verdict once there is one, or when it was told to."""
+        """Let the supervisor exit with the guest's result once there is one, or on a signal."""
         if not self.is_over:
             return False
         outcome = self._outcome

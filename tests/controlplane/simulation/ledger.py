@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A model of what each VM's history allows: when a run may begin, and whether one must be there in the end.
+"""A model of what each VM's history allows: when a run may begin, and whether one must exist in the end.
 
-It knows run strategies, accepted requests and how runs ended, in the order in which the API server took them in; it
-shares no code with the controller. Where that order leaves both answers open, it says so (None).
+It knows run strategies, accepted requests and the ends of runs, in the order of the API server; it shares no code with
+the controller. Where that order allows both results, it says so (None).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tests.support.store import OVER, Change, Json
 
 @dataclass(slots=True)
 class Account:
-    """What is known of one VM, by UID."""
+    """The history of one VM, by UID."""
 
     strategy: str
     must_run: bool | None
@@ -45,7 +45,7 @@ class Ledger:
         """UID of the VM by UID of its instance."""
 
     def accepted(self, word: str, vm: VirtualMachine, vmi: VirtualMachineInstance | None, version: int) -> None:
-        """Note a request that virt-api answered with 202."""
+        """Record a request that virt-api answered with 202."""
         one = self.accounts[vm.metadata.uid]
         vmi_uid = None if vmi is None else vmi.metadata.uid
         if word in ("start", "restart"):
@@ -53,13 +53,13 @@ class Ledger:
             one.must_run, one.owed_after = True, None if has_begun else version
             one.causes.append(f"a person asked for a {word}")
         else:
-            # Where a start is still to come, which of the two was first acted on is open.
+            # While a start is pending, the order in which both are carried out is open.
             one.must_run, one.owed_after = None if one.may_start else False, None
         if word in ("stop", "restart") and vmi_uid is not None:
             one.owed_stop = vmi_uid
 
     def dropped(self, vm_uid: str) -> None:
-        """Note that the control plane has said, to everybody, that it does not carry a request out."""
+        """Record that the status reports a request as dropped."""
         one = self.accounts.get(vm_uid)
         if one is not None:
             one.must_run = one.owed_after = one.owed_stop = None
@@ -81,7 +81,7 @@ class Ledger:
         one.may_start = _asks_for_start(change.after)
 
     def take_vmi(self, change: Change, seen: bytes | None) -> str | None:
-        """Follow runs; return why this change must not be, or None. seen: the VM as the writer knew it."""
+        """Follow runs; return why this change is wrong, or None. seen: the VM as the writer knew it."""
         before, after = change.before, change.after
         uid = _uid(after or before or {"metadata": {}})
         if after is not None:
@@ -99,7 +99,7 @@ class Ledger:
         return None
 
     def rest(self) -> None:
-        """Note that everything has come to rest: what was to be acted on was."""
+        """Record that the world is at rest: all pending requests are done."""
         for account in self.accounts.values():
             account.is_touched = False
 
@@ -114,11 +114,11 @@ class Ledger:
 
     @staticmethod
     def _begin(one: Account, seen: bytes | None) -> str | None:
-        """Let a run use up the causes there are; Always needs none."""
+        """Let a run use up its causes; Always needs none."""
         if one.strategy != "Always" and not one.causes and not one.may_start and not one.is_going:
             if seen is None or not _asks_for_start(msgspec.json.decode(seen)):
                 return f"a run began under {one.strategy} that nobody asked for"
-            one.must_run = None  # what asked for it was taken back while the answer was on its way
+            one.must_run = None  # the cause was withdrawn while the response was on its way
         one.causes.clear()
         one.owed_after = None
         return None
@@ -139,7 +139,8 @@ class Ledger:
                 one.must_run = False if one.must_run is not None else None
         is_going = after is None or "deletionTimestamp" in after["metadata"]
         if is_going and not was_going:
-            # By whomever: a leader that still sees the former strategy may do so, and then the one run is still due.
+            # By any process: a leader that still sees the former strategy may create it, and that one run is then still
+            # due.
             one.causes += ["its instance was taken away"] if one.strategy == "Once" else []
             if change.actor != "controller":
                 one.must_run = one.owed_after = None
@@ -152,13 +153,13 @@ UNKNOWN = "WaitAsReceiver"
 
 
 def strategy_of(vm: Json) -> str:
-    """Read what a VM wants."""
+    """Return the run strategy of a VM."""
     spec = vm["spec"]
     return str(spec.get("runStrategy") or ("Always" if spec.get("running") else "Halted"))
 
 
 def asks_for_run(vm: Json) -> bool:
-    """Tell whether a VM, as it is, asks for a run when it has none."""
+    """Whether a VM, as it is, asks for a run when it has none."""
     return strategy_of(vm) != UNKNOWN and (strategy_of(vm) == "Once" or _asks_for_start(vm))
 
 
@@ -170,17 +171,17 @@ def _asks_for_start(vm: Json) -> bool:
 
 
 def asks_paused(request: Json) -> bool:
-    """Tell whether a request is a start of a guest that is to wait for an unpause."""
+    """Whether a request is a paused start."""
     return request["action"] == "Start" and (request.get("data") or {}).get("paused") == "true"
 
 
 def is_paused(vmi: Json) -> bool:
-    """Tell whether an instance's guest waits for an unpause once it is started."""
+    """Whether the guest of a VMI starts paused."""
     return bool(vmi["spec"].get("startStrategy") == "Paused")
 
 
 def controlling_uid(body: Json) -> str | None:
-    """Return the UID of the owner that controls an object."""
+    """Return the UID of the controlling owner."""
     owners = body["metadata"].get("ownerReferences") or ()
     return next((str(owner["uid"]) for owner in owners if owner.get("controller")), None)
 

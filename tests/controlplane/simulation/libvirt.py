@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""libvirt and virt-node as a session meets them: calls that the schedule carries out, news when it lets them through.
+"""libvirt and virt-node as a session uses them: the schedule carries out calls and delivers events.
 
-What they reach is a launcher as it truly is. Losing contact changes nothing there.
+Calls reach the true launcher. A lost connection changes nothing there.
 """
 
 from __future__ import annotations
@@ -50,16 +50,16 @@ OVERDUE_STARTS = 0.7
 
 @dataclass(frozen=True, slots=True)
 class Socket:
-    """A launcher's socket, by the UID of its Pod."""
+    """The socket of a launcher, by the UID of its Pod."""
 
     path: str
 
     def close(self) -> None:
-        """Nothing was opened."""
+        """There is nothing to close."""
 
 
 class LauncherConnections:
-    """What sessions of one process have open, and virt-node of its node. Implements launchers.ports.Node."""
+    """Open sessions of one process, and the virt-node of its node. Implements launchers.ports.Node."""
 
     trouble = ""
 
@@ -75,16 +75,16 @@ class LauncherConnections:
         self._waiting: list[tuple[str, asyncio.Future[None]]] = []
 
     def steps(self) -> list[Callable[[], None]]:
-        """List what can be told now: that somebody listens, that something happened, that a connection ended."""
+        """List what can be delivered now: a new listener, an event, the end of a connection."""
         self._waiting = [item for item in self._waiting if not item[1].done()]
         here = [self._tell_here for uid, _unused in self._waiting if self._is_listening(uid)]
         return here[:1] + [step for item in self._open if (step := item.step()) is not None]
 
     def subscribe(self, _unused: Callable[[], None]) -> None:
-        """Contact never comes nor goes."""
+        """The connection never changes."""
 
     async def open_socket(self, pod_uid: str) -> Socket:
-        """Wait for libvirtd's socket, as inotify tells of it."""
+        """Wait for libvirtd's socket, as inotify does."""
         waiting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.append((pod_uid, waiting))
         await waiting
@@ -99,7 +99,7 @@ class LauncherConnections:
         return await Call("read the report of", "launcher", self._vmi(pod_uid), read, NodeAway)  # type: ignore[no-any-return]
 
     async def give_capabilities(self, pod_uid: str, *, with_kvm: bool) -> None:
-        """It has them."""
+        """The launcher has them already."""
 
     async def set_up_network(self, pod_uid: str, wanted: Masquerade) -> PodInterface:
         def find() -> PodInterface:
@@ -115,7 +115,7 @@ class LauncherConnections:
         return await Call(LOOK, "launcher", Key("", pod_uid), lambda: self._traces(pod_uid), NodeAway)  # type: ignore[no-any-return]
 
     async def connect(self, path: str) -> LauncherConnection:
-        """Dial what listens there."""
+        """Connect to the socket."""
         found: LauncherConnection = await Call(
             "connect to", "domain", self._vmi(path), lambda: self._connect(path), Disconnected
         )
@@ -123,24 +123,24 @@ class LauncherConnections:
         return found
 
     def drop(self, one: LauncherConnection) -> None:
-        """Take note that a connection was closed."""
+        """Record that a connection was closed."""
         self._open.remove(one)
 
     def is_moving(self, pod_uid: str) -> bool:
-        """Tell whether a migration may have paused a guest (transit)."""
+        """Whether a migration may have paused a guest (transit)."""
         there = self._node.launchers.get(pod_uid)
         return there is not None and there.is_moving
 
     def is_late(self) -> bool:
-        """Tell whether an answer takes its time."""
+        """Whether a response is delayed."""
         return self._rng.random() < LATE_ANSWERS
 
     def is_overdue(self) -> bool:
-        """Tell whether a start's time is over before QEMU is up."""
+        """Whether a start times out before QEMU is up."""
         return self._rng.random() < OVERDUE_STARTS
 
     def end(self, one: host.Launcher) -> None:
-        """Take note that a guest is asked to end."""
+        """Record that a guest is asked to end."""
         self._node.endings.append((one.vmi_uid, one.pod_uid))
 
     def _connect(self, pod_uid: str) -> LauncherConnection:
@@ -154,7 +154,7 @@ class LauncherConnections:
         return there is not None and there.is_listening
 
     def _tell_here(self) -> None:
-        """Tell the first who waits for a launcher that listens by now."""
+        """Notify the first client that waits for a listening launcher."""
         for uid, waiting in self._waiting:
             if not waiting.done() and self._is_listening(uid):
                 waiting.set_result(None)
@@ -174,7 +174,7 @@ class LauncherConnections:
 
 
 class LauncherConnection:
-    """A connection to one launcher's libvirtd, good for as long as that lives."""
+    """A connection to the libvirtd of one launcher, valid while that process lives."""
 
     def __init__(self, connections: LauncherConnections, there: host.Launcher) -> None:
         self.events = EventQueue()
@@ -188,7 +188,7 @@ class LauncherConnection:
         return self.there.is_listening and self.there.daemon == self._daemon and not self._is_closed
 
     def step(self) -> Callable[[], None] | None:
-        """Say what there is to tell whoever is connected."""
+        """Deliver the next event to the client."""
         if self._is_closed:
             return None
         if not self.is_good:
@@ -215,7 +215,7 @@ class LauncherConnection:
         self.connections.drop(self)
 
     async def call(self, verb: str, do: Callable[[host.Launcher], object]) -> object:
-        """Let libvirtd do something, when the schedule says so. HypervisorError."""
+        """Let libvirtd act when the schedule says so. Raises HypervisorError."""
 
         def run() -> object:
             if not self.is_good:
@@ -230,7 +230,7 @@ class LauncherConnection:
         return await Call(verb, "domain", self.there.vmi, run, Disconnected, asked)
 
     def break_off(self) -> None:
-        """Cut the wire, as is done to a call that is overdue."""
+        """Close the connection, as after a timeout."""
         self._is_closed = True
         self.events.put(ConnectionClosed("a call was overdue"))
 
@@ -289,20 +289,20 @@ class LauncherGuest:
         await self._connection.call("plug CPUs into", lambda item: item.plug(count))
 
     async def set_memory(self, requested_bytes: int) -> None:
-        """No guest here has room for more."""
+        """No guest here can get more memory."""
         raise HypervisorError(f"cannot give {requested_bytes} bytes to a guest that has no device for them")
 
     async def pause(self) -> None:
         await self._connection.call("pause", lambda item: item.pause())
 
     async def reset(self) -> None:
-        """Nobody asks for that here."""
+        """Not used here."""
 
     async def reboot(self) -> None:
-        """Nobody asks for that here."""
+        """Not used here."""
 
     async def ask_agent(self, command: str, seconds: int) -> str:
-        """Ask whoever holds the channel open; one that is silent is so at once, for fewer steps of time."""
+        """Send a command to the agent; a silent one times out at once, to save steps."""
         there, name = self._connection.there, json.loads(command)["execute"]
 
         def run() -> str:

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which nodes machines are sent to: what each of the two writers of that label rests on, and how often one is heard.
+"""The schedulable label of nodes: the preconditions of its two writers, and the rate of heartbeats.
 
-It shares no code with the heartbeat, virt-handler's listing and the node controller.
+It shares no code with the heartbeat, virt-handler's labelling and the node controller.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ def lease_key(node: str) -> Key:
 
 
 def is_listed(node: Json) -> bool:
-    """Tell whether machines are sent to a Node."""
+    """Whether machines are scheduled to a Node."""
     return bool((node["metadata"].get("labels") or {}).get(SCHEDULABLE) == "true")
 
 
 def silent_for(store: Store, node: str, known: int | None = None) -> float | None:
-    """Tell for how long a node's Lease truly stands still; None when there never was one.
+    """Return how long a node's Lease has truly been unchanged; None without a Lease.
 
-    known: the store's version up to which its changes count.
+    known: the version of the store up to which its changes count.
     """
     changes = [item for item in store.histories[LEASE.kind] if item.key == lease_key(node)]
     changes = [item for item in changes if known is None or item.version <= known]
@@ -46,7 +46,9 @@ def silent_for(store: Store, node: str, known: int | None = None) -> float | Non
 
 
 def taken_off_rightly(asked: Asked) -> str | None:
-    """A node is taken off the list by who has watched it be silent, asked again, and is alone with that word."""
+    """A node is made unschedulable only after an observed silence and a new read, and only while it is labelled
+    schedulable.
+    """
     said, node = asked.call.asked["patch"], asked.call.key
     if said != {"metadata": {"labels": {SCHEDULABLE: "false"}}}:
         return f"virt-controller writes {said} of a Node"
@@ -55,7 +57,7 @@ def taken_off_rightly(asked: Asked) -> str | None:
     answer = asked.in_pass.of(LEASE.kind, lease_key(node.name))
     if answer is None:
         return "the Lease was not asked for"
-    silence = silent_for(asked.store, node.name, answer.version)  # what came after the answer cannot be known
+    silence = silent_for(asked.store, node.name, answer.version)  # changes after the response cannot be known
     watched = asked.age if silence is None else min(asked.age, silence)
     if watched < (40 if silence is None else DURATION_SECONDS):
         return f"the node is taken off the list after {watched:.1f} s of silence that could be watched"
@@ -63,7 +65,7 @@ def taken_off_rightly(asked: Asked) -> str | None:
 
 
 def heard_rightly(asked: Asked, node: str, since_last: float | None) -> str | None:
-    """virt-handler renews its own Lease, and not too often. since_last: seconds since it asked for that before."""
+    """virt-handler renews only its own Lease, and not too often. since_last: seconds since its last renewal request."""
     if asked.call.key not in (lease_key(node), Key(NAMESPACE, "")):
         return "it is another's Lease"
     said = asked.call.asked.get("patch") or asked.call.asked["body"]
@@ -75,7 +77,7 @@ def heard_rightly(asked: Asked, node: str, since_last: float | None) -> str | No
 
 
 def listed_rightly(asked: Asked, node: str) -> str | None:
-    """virt-handler says of its own Node what it says not yet, and while its Lease gets through."""
+    """virt-handler labels only its own Node, only with a change, and only while its Lease is renewed."""
     meta = asked.call.asked["patch"]["metadata"]
     labels = meta.get("labels", {})
     if asked.call.key != Key("", node) or not {*labels} <= {*OWN_LABELS} or {*meta} - {"labels", "annotations"}:

@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A process's event loop, turned by hand: real tasks, sleeps and deadlines on a clock that is told to go on.
+"""A manually stepped event loop: real tasks, sleeps and deadlines on a simulated clock.
 
-Nothing runs but in `settle`, in the order in which it was asked for; there are no threads, and no descriptors. What is
-asked of the world outside is a future that the schedule resolves.
+Code runs only in `settle`, in the order of its scheduling; there are no threads, and no descriptors. A request to the
+outside is a future that the schedule resolves.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ TURNS_AT_ONCE = 5000
 
 
 class _NoDescriptors:
-    """What the loop asks for news of descriptors."""
+    """Replaces the selector of the loop."""
 
     def select(self, _unused: float | None) -> list[Any]:
         return []
 
 
 class Unwatched:
-    """In place of the thread that ends a process whose loop stands still: here the schedule says who stands still."""
+    """Replaces the watchdog thread for a stalled loop: here the schedule decides which process stalls."""
 
     def __init__(self, *_unused: object) -> None:
-        """Begin nothing."""
+        """Start nothing."""
 
     def stop(self) -> None:
-        """Nothing has begun."""
+        """Nothing was started."""
 
 
 class HandTurnedLoop(asyncio.BaseEventLoop, Asks):
-    """ask: takes a Call in, and returns the future of its answer."""
+    """ask: takes a Call, and returns the future of its result."""
 
     def __init__(self, clock: WrongClock, ask: Callable[[Call], asyncio.Future[Any]]) -> None:
         super().__init__()
@@ -58,7 +58,7 @@ class HandTurnedLoop(asyncio.BaseEventLoop, Asks):
         return self._clock.monotonic()
 
     def settle(self) -> None:
-        """Let everybody go on until all wait: for an answer, or for time to pass."""
+        """Run all tasks until each waits for a result or for time."""
         if self._is_settling:
             return
         outer = events._get_running_loop()
@@ -76,7 +76,7 @@ class HandTurnedLoop(asyncio.BaseEventLoop, Asks):
         raise Breach(f"spins: a process took {TURNS_AT_ONCE} turns at the same moment")
 
     def _run_ready(self) -> bool:
-        """Let those go on who can, as the usual loop does, which asks for descriptors and timers besides."""
+        """Run ready callbacks as the usual loop does, without descriptors and timers."""
         ready = self._ready  # type: ignore[attr-defined]
         count = len(ready)
         for _unused in range(count):
@@ -86,16 +86,16 @@ class HandTurnedLoop(asyncio.BaseEventLoop, Asks):
         return count > 0
 
     def next_due(self) -> float | None:
-        """Tell in how many seconds somebody's sleep ends."""
+        """Return the seconds until the next sleep ends."""
         due = [timer.when() for timer in self._timers() if not timer.cancelled()]
         return max(0.0, min(due) - self.time()) if due else None
 
     def run_in_executor(self, _unused: Any, function: Callable[..., Any], *arguments: Any) -> asyncio.Future[Any]:
-        """Do at once what the real one does in a thread."""
+        """Run at once what the real loop runs in a thread."""
         done: asyncio.Future[Any] = self.create_future()
         try:
             done.set_result(function(*arguments))
-        except Exception as error:  # whose it is, is for the caller to say
+        except Exception as error:  # the caller handles it
             done.set_exception(error)
         return done
 
@@ -110,7 +110,7 @@ class HandTurnedLoop(asyncio.BaseEventLoop, Asks):
         """There are none."""
 
     def _write_to_self(self) -> None:
-        """Nobody sleeps in select."""
+        """Nothing sleeps in select."""
 
     def __del__(self) -> None:
-        """Hold nothing that had to be closed."""
+        """There is nothing to close."""

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A virt-controller that keeps the quarantine, for marks; and what has happened before its eyes.
+"""A virt-controller with the quarantine controller, for marks; and the events that it has observed.
 
-Witness shares no code with the controller: what spoke against a node is counted here anew.
+Witness shares no code with the controller: it counts the evidence against a node itself.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ RETRY_SECONDS = 1.0
 
 @dataclass(slots=True)
 class Witness:
-    """What has happened before the eyes of one process."""
+    """The events that one process has observed."""
 
     charges: dict[str, list[tuple[float, str, str]]] = field(default_factory=dict)
     """By node: when a machine came up elsewhere, its name and its tenant's."""
 
     def came_up(self, tenant: str, name: str, node: str, failed_on: str, at: float) -> None:
-        """A guest is up on a node, and had failed on another one ("" for none) that was to blame."""
+        """Record that a guest is up on a node after a failed start on `failed_on` ("" for none)."""
         self.charges.pop(node, None)
         if failed_on and failed_on != node:
             self.charges.setdefault(failed_on, []).append((at, name, tenant))
@@ -51,7 +51,7 @@ class Witness:
 
 
 class Observed(QuarantineReconciler):
-    """Tells of each look on which a decision rests."""
+    """Reports each observation for a decision."""
 
     def __init__(self, *, looked: Callable[[], None], **parts: Any) -> None:
         super().__init__(**parts)
@@ -63,7 +63,7 @@ class Observed(QuarantineReconciler):
 
 
 class Process:
-    """A virt-controller that follows, and works when it leads."""
+    """A virt-controller that watches, and reconciles while it leads."""
 
     def __init__(
         self, store: Store, true: SimulatedClock, rng: random.Random, looked: Callable[[Process], None]
@@ -96,7 +96,7 @@ class Process:
         self.reconciler.begin()
 
     def hear(self) -> None:
-        """Be told of all that has happened."""
+        """Deliver all events."""
         for cache in self.caches.values():
             while cache.is_behind:
                 cache.advance()

@@ -1,10 +1,11 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Chance against the quarantine, in a play of its own: runs that fail here and come up there, marks of two kinds.
+"""Random events against the quarantine alone: runs that fail on one node and start on another, marks of two kinds.
 
-A node is marked only when enough machines of enough tenants have spoken against it of late, and half of all stay; a
-mark of ours goes when its time is over, and a person's never. In the end who deserves it and can be spared is marked.
+A node is quarantined only when enough machines of enough tenants recently speak against it, and half of all nodes
+remain; our mark expires, a user's never. In the end every node with enough evidence is marked while nodes can be
+spared.
 """
 
 from __future__ import annotations
@@ -73,7 +74,7 @@ class MarkPlay:
         return Process(self.store, self.true, self.rng, self._looked)
 
     def _looked(self, process: Process) -> None:
-        """Take note of the ground on which the leader decides."""
+        """Record the state on which the leader decides."""
         self._looked_at = process.clock.now()
         self._answered = {}
         self._fit = sum(_is_fit(body) for _unused, body in self.store.list(NODE))
@@ -84,7 +85,7 @@ class MarkPlay:
             item.hear()
 
     def _work(self, *, is_calm: bool = False) -> bool:
-        """Let the leader go on; tell whether it had something to do."""
+        """Let the leader work; return whether it had something to do."""
         if self.leader.call is None:
             if not self.leader.is_due:
                 self._judge_rest()
@@ -106,7 +107,7 @@ class MarkPlay:
         return True
 
     def _come_up(self) -> None:
-        """Let a machine's guest be up, mostly after it has failed where runs do not begin."""
+        """Let a machine start, mostly after a failure on a broken node."""
         self.store.actor = "handler"
         (tenant, name), self.made = self.rng.choice(MACHINES), self.made + 1
         good = [item for item in NODES if item not in self.bad]
@@ -151,7 +152,7 @@ class MarkPlay:
         self._note_marks(before)
 
     def _exchange(self) -> None:
-        """Let the standby lead, which has seen what it has seen."""
+        """Make the standby the leader, with what it has observed."""
         self.leader.end()
         self.leader, self.standby = self.standby, self._process()
         self.leader.lead()
@@ -160,14 +161,14 @@ class MarkPlay:
         return {key.name: body["metadata"]["labels"].get(QUARANTINED) for key, body in self.store.list(NODE)}
 
     def _note_marks(self, before: dict[str, str | None]) -> None:
-        """What spoke against a node was judged when its mark has changed."""
+        """When the mark of a node has changed, its former evidence is used up."""
         for name, mark in self._marks().items():
             if mark != before[name]:
                 for item in (self.leader, self.standby):
                     item.witness.charges.pop(name, None)
 
     def _why_not(self, name: str) -> str:
-        """Say why a node is not to be marked now; "" when it is."""
+        """Return why a node may not be marked now; "" when it may."""
         nodes, leader = dict(self.store.list(NODE)), self.leader
         fit = [key.name for key, body in nodes.items() if _is_fit(body)]
         staying = [item for item in fit if self._marks()[item] is None and item != name]
@@ -205,7 +206,7 @@ class MarkPlay:
             raise Breach(f"marks: {name} is marked until {mark} at {now}")
 
     def _judge_rest(self) -> None:
-        """Whoever waits has nothing to do: nobody is to be marked, and no mark of ours is older than it may be."""
+        """A waiting leader has nothing to do: no node needs a mark, and none of our marks has expired."""
         leader = self.leader
         if leader.due is not None and leader.due - leader.clock.monotonic() <= RETRY_SECONDS:
             return
@@ -218,7 +219,7 @@ class MarkPlay:
                 raise Breach(f"marks: {name} has been marked for {seen_for:.0f} s, and nobody comes back to it")
 
     def _marked_for(self, name: str) -> float:
-        """Tell how long a node has been marked as it is."""
+        """Return how long a node has had its current mark."""
         since, mark = self.true.seconds, self._marks()[name]
         for history in reversed(self.store.histories[NODE.kind]):
             if history.key.name == name and history.after is not None:
@@ -228,7 +229,7 @@ class MarkPlay:
         return self.true.seconds - since
 
     def _come_to_rest(self) -> None:
-        """First see to those that have to be marked; then, when all marks are over, only persons' are left."""
+        """First mark the nodes that need it; when all marks have expired, only users' marks are left."""
         for _unused in range(LAST_RUNS):
             self._come_up()
         self._calm(until=self.true.seconds + SETTLE_SECONDS + RETRY_SECONDS)
@@ -239,7 +240,7 @@ class MarkPlay:
             raise Breach(f"marks: {left} are marked for good, and persons have marked {by_hand}")
 
     def _calm(self, until: float) -> None:
-        """Let time pass in which nothing happens but what the leader does."""
+        """Advance the time with the leader as the only actor."""
         for _unused in range(400):
             self._hear()
             if self._work(is_calm=True):
@@ -262,7 +263,7 @@ def _is_free(node: Json) -> bool:
 
 
 def _time_of(mark: str | None) -> float | None:
-    """Read a mark of ours as seconds; None for a person's."""
+    """Return the time of one of our marks in seconds; None for a user's."""
     if mark is None or mark == BY_HAND:
         return None
     return datetime.strptime(mark, "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC).timestamp()

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What breaks: processes, nodes, daemons, clocks. Each returns what it did, None when there was nothing to break.
+"""Faults of processes, nodes, daemons, clocks. Each returns what it did, None when there was nothing to break.
 
-Lost and refused calls are in moves, changes of mind in people and moments.
+Lost and refused calls are in moves, changed requests in people and moments.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ class Mishaps:
         return f"{item.name}: crash"
 
     def _kill(self, one: Process) -> None:
-        """End a process; a request that is out may still take effect."""
+        """End a process; a request that was sent may still take effect."""
         self._world.fault("crash")
         if one.passes and self._rng.random() < 0.5:
             self._world.carry(one, self._rng.randrange(len(one.passes)), "answer lost")
         one.die(None, is_request_out=False)
 
     def second_leader(self) -> str | None:
-        """A new leader while the old one does not know yet: both act until one crashes."""
+        """Start a new leader before the old one notices: both act until one crashes."""
         if len(self._world.controllers) > 1:
             return None
         self._world.start_controller()
@@ -67,7 +67,7 @@ class Mishaps:
         return f"{node.name}: cut off"
 
     def cut_and_force(self) -> str | None:
-        """What people do about a node that is not reached."""
+        """Power off an unreachable node and declare it so, as users do."""
         text = self.cut()
         if text is None:
             return None
@@ -82,7 +82,7 @@ class Mishaps:
         return f"{node.name}: healed"
 
     def heal(self, node: Node) -> None:
-        """Let a node come back; where the power was off, its virt-handler begins anew."""
+        """Bring a node back; after a power failure virt-handler restarts."""
         node.heal()
         if self._world.handlers[node.name].is_dead:
             self._world.start_handler(node)
@@ -101,7 +101,7 @@ class Mishaps:
         self._taint(node, UNREACHABLE)
 
     def fence_one(self) -> str | None:
-        """A person who has seen that a node is off says so."""
+        """Let a user who has seen that a node is off declare it out of service."""
         node = self._node()
         if not node.is_off:
             return None
@@ -125,7 +125,7 @@ class Mishaps:
         return None if item.is_dead else self._restart(item)
 
     def end_in_start(self, one: Handler, index: int) -> str:
-        """End virt-handler between QEMU's execution and libvirtd's word that it is up."""
+        """End virt-handler between QEMU's execution and libvirtd's success."""
         if one.passes[index].call.verb == "launch":
             self._world.carry(one, index, "answer lost")
         one.die(None, is_request_out=False)
@@ -138,12 +138,12 @@ class Mishaps:
 
     def _begin_again(self, one: Handler) -> str:
         if one.node.is_unreachable:
-            return f"{one.name}: crash"  # it comes back, and cannot list anything, when the node is healed
+            return f"{one.name}: crash"  # it comes back when the node is healed, and cannot list anything before
         self._world.start_handler(one.node)
         return f"{one.name}: crash and restart"
 
     def blind(self) -> str | None:
-        """A list of a node's VMIs that is empty, although there are some: nothing follows from absence."""
+        """Deliver an empty list of a node's VMIs although there are some: absence from a cache proves nothing."""
         seeing = [
             handler for handler in self._world.handlers.values() if not (handler.is_dead or handler.node.is_unreachable)
         ]
@@ -155,7 +155,7 @@ class Mishaps:
         return f"{handler.name}: is shown no VMIs"
 
     def daemon(self) -> str | None:
-        """A launcher's libvirtd dies, and its supervisor starts another. The guest lives on, or ends in between."""
+        """Kill a launcher's libvirtd; its supervisor restarts it. The guest survives, or ends in between."""
         up = [item for node in self._world.nodes for item in node.launchers.values() if item.is_listening]
         steady = [item for item in up if not item.is_starting]
         if not steady:
@@ -169,7 +169,7 @@ class Mishaps:
         return f"libvirtd of {item.vmi}: dies"
 
     def end_unseen(self, vmi: Key) -> None:
-        """Let guests of a machine that were just started end beside their libvirtd, before anybody has looked."""
+        """End just started guests of a machine together with their libvirtd, before any look at them."""
         for node in self._world.nodes:
             for guest in node.guests():
                 if guest.vmi == vmi and guest.has_run:
@@ -178,7 +178,7 @@ class Mishaps:
                     guest.end_guest("crashed")
 
     def io_error(self) -> str | None:
-        """A guest's disk fails for a moment, which is over when somebody lets the guest go on."""
+        """Let a guest's disk fail for a moment; resuming the guest ends the error."""
         up = [guest for node in self._world.nodes for guest in node.guests() if guest.has_run]
         if not up:
             return None
@@ -188,7 +188,7 @@ class Mishaps:
         return f"guest of {guest.vmi}: is paused by an I/O error"
 
     def end_one(self) -> str | None:
-        """A guest ends by itself."""
+        """Let a guest end by itself."""
         up = [guest for node in self._world.nodes for guest in node.guests() if guest.has_run]
         if not up:
             return None
@@ -197,7 +197,7 @@ class Mishaps:
         return f"guest of {guest.vmi}: {how}"
 
     def freeze_one(self) -> str | None:
-        """A person has the file systems of a guest frozen that has an honest agent, for a while."""
+        """Have a user freeze the file systems of a guest with an honest agent, for a while."""
         there = [(self._world.handlers[node.name], guest) for node in self._world.nodes for guest in node.guests()]
         able = [(by, guest) for by, guest in there if guest.agent is not None and guest.agent.manner == "honest"]
         if not able:
@@ -207,14 +207,14 @@ class Mishaps:
         return f"user: freeze the guest of {guest.vmi}"
 
     def emulation(self) -> str | None:
-        """A person lets guests do without KVM, or takes that back: Pods that no node fits are made anew."""
+        """Let a user allow or forbid guests without KVM: Pods that fit no node are recreated."""
         self._world.fault("emulation")
         return f"user: {self._world.configuration.switch_emulation()}"
 
     def break_or_mend(self) -> str | None:
-        """A node that fails to begin runs, for reasons that are its own, or that begins what waits there again.
+        """Break a node, so that starts fail there, or repair it.
 
-        Now and then all of them do, as after an upgrade that went wrong: then no other node helps.
+        Sometimes all nodes break, as after a faulty upgrade: then no other node helps.
         """
         node = self._node()
         broken = "" if node.broken else self._rng.choice(WAYS_TO_BREAK)

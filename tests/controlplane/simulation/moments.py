@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What goes wrong in the moment in which it matters: between a question and the write that rests on it.
+"""Faults at critical moments: between a read and the write that relies on it.
 
-Left to chance, nobody deletes just that VMI just then. A change of mind is chosen by the call that is about to be
-carried out; what people can do at all is in people.
+Random faults alone would hardly ever delete just that VMI just then. The call about to be carried out selects the
+fault; the actions of users are in people.
 """
 
 from __future__ import annotations
@@ -59,11 +59,11 @@ class Moments:
         self._world = world
 
     def meddle(self, one: Process, call: Call) -> str:
-        """Do, now and then, what hurts most before this call; say what, "" for nothing."""
+        """Sometimes do the most harmful thing before this call; return what, "" for nothing."""
         return self.follow(one, call) if self._world.rng.random() < self._world.odds.meddling else ""
 
     def follow(self, one: Process, call: Call) -> str:
-        """Do one of the things that hurt about this call; say what, "" for nothing."""
+        """Do one of the harmful things for this call; return what, "" for nothing."""
         changes = CHANGES.get((one.role, call.verb, call.kind), ())
         if not changes:
             return ""
@@ -72,7 +72,7 @@ class Moments:
         return "" if said == NOTHING else f"user: {said}"
 
     def take_back(self, one: Process) -> str:
-        """Change a mind about the start whose grant is being asked for; say how, "" where none is."""
+        """Withdraw the start whose grant is being requested; return how, "" without one."""
         call = one.passes[0].call
         is_about_start = (one.role, call.verb, call.kind) == ("handler", READ, VIRTUAL_MACHINE_INSTANCE.kind)
         vmi = self._world.store.find(VIRTUAL_MACHINE_INSTANCE, call.key) if is_about_start else None
@@ -83,6 +83,6 @@ class Moments:
         return "" if said == NOTHING else f"user: {said}"
 
     def breaks(self, call: Call) -> bool:
-        """Tell whether virt-handler ends before the answer comes."""
+        """Whether virt-handler ends before the response comes."""
         is_start = call.kind == "domain" and call.verb in STARTS
         return is_start and self._world.rng.random() < ENDS * self._world.odds.meddling

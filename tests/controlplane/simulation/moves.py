@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The random steps. Each returns what it did, "" for what is not worth a line, None when there was nothing to do."""
+"""The random steps. Each returns what it did, "" for trivial steps, None when there was nothing to do."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ class Moves:
         }
 
     def step(self) -> None:
-        """Let somebody move who can."""
+        """Let a random actor move."""
         text: str | None = None
         while text is None:
             text = next(
@@ -120,7 +120,7 @@ class Moves:
         return self._rng.sample(some, len(some))
 
     def _reachable(self) -> list[tuple[str, WatchingCache]]:
-        """List the caches that can hear from the API server."""
+        """List the caches that can receive events from the API server."""
         return [
             (process.role, cache)
             for process in self._world.processes()
@@ -177,7 +177,7 @@ class Moves:
         return self._carry_call(process, index, call)
 
     def _pick(self, one: Process) -> int:
-        """Choose a call; what is done already is mostly answered after the others."""
+        """Choose a call; calls already carried out are mostly answered after the others."""
         undone = [index for index, each in enumerate(one.passes) if each.came is None]
         if undone and self._rng.random() < ANSWERED_LAST:
             return self._rng.choice(undone)
@@ -218,7 +218,7 @@ class Moves:
         return call.is_write and "activePods" in (call.asked.get("patch", {}).get("status") or {})
 
     def _is_mute(self, one: Process) -> bool:
-        """Tell whether a start gets no answer this time."""
+        """Whether a start gets no response this time."""
         is_there = isinstance(one, Handler) and one.node.name == self._world.odds.mute
         return is_there and self._rng.random() < UNANSWERED_STARTS
 
@@ -226,13 +226,13 @@ class Moves:
         return [key for key, _unused in self._world.store.list(BY_KIND[kind])]
 
     def _build_on(self, one: Process, call: Call) -> None:
-        """Let something follow from what was done, of which whoever did it has not heard."""
+        """Let something follow from a call before its caller has the response."""
         said = self._moments.follow(one, call)
         if said:
             self._world.note(said)
 
     def _overtake(self, one: Process, call: Call) -> None:
-        """Let something be done about what was asked, and the process hear of all before it has its answer."""
+        """Let another writer change the target, and deliver all events before the response."""
         self._moments.follow(one, call)
         self._world.fault("late")
         for cache in one.caches:
@@ -241,7 +241,7 @@ class Moves:
                     cache.advance()
 
     def _is_cut_off(self, one: Process, call: Call) -> bool:
-        """Tell whether a call of virt-handler cannot get through: none of its node, or none about its Lease."""
+        """Whether a call of virt-handler is blocked: all of its node, or only those about its Lease."""
         if not isinstance(one, Handler):
             return False
         is_unheard = call.kind == LEASE.kind and one.node.name == self._world.odds.unheard
@@ -300,7 +300,7 @@ class Moves:
         return f"guest of {guest.vmi}: {how}"
 
     def _agent(self) -> str | None:
-        """Let a guest's agent come or go, or a person have the file systems of one that has it frozen or thawed."""
+        """Connect or disconnect a guest's agent, or have a user freeze or thaw a guest."""
         guests = [guest for node in self._world.nodes for guest in node.guests() if guest.has_run]
         if not guests:
             return None
@@ -313,7 +313,7 @@ class Moves:
         return self._press(guest, "unfreeze" if guest.is_frozen else "freeze", self._rng.choice(THAW_AFTER))
 
     def _press(self, guest: Launcher, verb: Verb, thaw_after: int = 0) -> str | None:
-        """Have a person ask for it by way of a virt-handler of the guest's node that lives, or get no answer."""
+        """Have a user send a request through a live virt-handler of the guest's node, or get no response."""
         there = (item for item in self._world.handlers.values() if not item.is_dead)
         asked = next((item for item in there if guest.pod_uid in item.node.launchers), None)
         if asked is None:

@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A node: kubelet, launchers and guests. As honest as the contract asks, and as slow as it allows.
+"""A node: kubelet, launchers and guests. It keeps the Kubernetes contract, and is as slow as that allows.
 
-It can be cut off (everything on it runs on, nothing gets in or out) or lose power (everything on it ends). virt-handler
-is a process of its own, in handler.
+It can be partitioned (everything on it runs on) or lose power (everything on it ends). virt-handler is a separate
+process, in handler.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class Node:
         return [launcher for launcher in self.launchers.values() if launcher.is_running_guest]
 
     def register(self) -> None:
-        """Let the kubelet make its Node, or take back what was said of it while it was away."""
+        """Let the kubelet create its Node, or reset conditions and taints set while it was away."""
         self.store.actor = "kubelet"
         key = Key("", self.name)
         if self.store.find(NODE, key) is None:
@@ -94,17 +94,17 @@ class Node:
         self.register()
 
     def has_launcher(self, pod_uid: str) -> bool:
-        """Tell whether a process or the directory of that Pod is on this machine."""
+        """Whether a process or the directory of that Pod is on this machine."""
         return pod_uid in self.launchers
 
     def host_steps(self) -> list[Launcher]:
-        """List launchers in which something can go on by itself."""
+        """List launchers in which something can happen by itself."""
         if self.is_off:
             return []
         return [launcher for launcher in self.launchers.values() if launcher.is_up and self._can_go_on(launcher)]
 
     def host_step(self, one: Launcher) -> None:
-        """Let the launcher's own processes do their next thing."""
+        """Let the processes of a launcher do their next step."""
         if one.end_if_over():
             return
         if one.is_going_down:
@@ -118,7 +118,7 @@ class Node:
             one.listen()
 
     def kubelet_steps(self) -> list[tuple[Key, str]]:
-        """List Pods of this node that the kubelet has something to do about, those the API no longer has among them."""
+        """List Pods of this node for which the kubelet has work, including those deleted from the API."""
         if self.is_unreachable:
             return []
         known = {body["metadata"]["uid"]: (key, body) for key, body in self.store.list(POD)}
@@ -126,7 +126,7 @@ class Node:
         return due + [(item.pod, uid) for uid, item in self.launchers.items() if uid not in known]
 
     def kubelet_step(self, key: Key, uid: str) -> None:
-        """Do the next thing about a Pod: start, report, stop, remove."""
+        """Do the next step for a Pod: start, report, stop, remove."""
         self.store.actor = "kubelet"
         pod, launcher = self.store.find(POD, key), self.launchers.get(uid)
         if pod is None or pod["metadata"]["uid"] != uid:
@@ -157,13 +157,13 @@ class Node:
         return launcher is None or uid in self.lost or launcher.exit_code is not None or phase != "Running"
 
     def _can_only_wait(self, pod: Json) -> bool:
-        """Tell whether there is nothing to do, or to say, about a Pod of which nothing runs."""
+        """Whether there is nothing to do or report for a Pod without processes."""
         states = [item["state"] for item in pod["status"].get("containerStatuses", ())]
         told = any(LAUNCHER in item.get("waiting", {}).get("message", "") for item in states)
         return self.broken == "does nothing" or (self.broken == "lacks the launcher" and told)
 
     def _begins_nothing(self, pod: Json) -> bool:
-        """Report what a broken node says of a Pod; tell whether it is broken."""
+        """Report the Pod status of a broken node; return whether the node is broken."""
         if self.broken == "refuses":
             self._report(pod, "Failed", reason="UnexpectedAdmissionError", message="no device is given")
         elif self.broken:
@@ -191,7 +191,7 @@ class Node:
         self.launchers[uid] = launcher
 
     def _stop(self, pod: Json, launcher: Launcher | None) -> None:
-        """SIGTERM, SIGKILL, the report, the end; the directory goes before or after it."""
+        """SIGTERM, SIGKILL, the report, the end; the directory is removed before or after it."""
         uid, phase = pod["metadata"]["uid"], pod["status"]["phase"]
         if launcher is not None and launcher.is_up:
             self._end(launcher)

@@ -1,9 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One node with its virt-handler, for comebacks: machines are given to it and taken from it, and time goes on evenly.
+"""One node with its virt-handler, for comebacks: machines are granted to it and taken away, and time advances evenly.
 
-All that is asked is answered at once, unless it is held or the node is cut off; the kubelet begins Pods and ends none.
+Every request is answered at once, unless it is held back or the node is partitioned; the kubelet starts Pods and ends
+none.
 """
 
 from __future__ import annotations
@@ -53,7 +54,9 @@ class NodeKeeper:
         """When which guest (UID of its Pod) was told to end."""
 
     def make(self, name: str, *, is_begun: bool = False) -> str:
-        """Have a launcher of a new machine here; return the UID of its Pod. is_begun: its kubelet is done with it."""
+        """Create a launcher for a new machine here; return the UID of its Pod. is_begun: its kubelet has finished
+        the start.
+        """
         self.store.actor = "controller"
         key = Key("default", name)
         meta = {"name": name, "finalizers": [VMI_FINALIZER]}
@@ -70,19 +73,19 @@ class NodeKeeper:
         return uid
 
     def finish(self, name: str, uid: str) -> None:
-        """Have a machine that is deleted, and its launcher, be gone."""
+        """Remove a deleted machine and its launcher."""
         self.take_away(name, "gone")
         launcher = self.node.launchers.pop(uid)
         self.store.finish_pod(launcher.pod, uid)
 
     def grant(self, name: str, uid: str) -> None:
-        """Hand a run over to this node."""
+        """Grant a run to this node."""
         self.store.actor = "controller"
         given = {"nodeName": self.node.name, "activePods": {uid: self.node.name}, "epoch": 1}
         self._say(Key("default", name), {"phase": "Scheduled", **given})
 
     def take_away(self, name: str, how: str) -> None:
-        """Make a run another's, or nobody's, without this node's knowledge."""
+        """Grant a run to another Pod, or delete it, without this node's knowledge."""
         self.store.actor, key = "controller", Key("default", name)
         if how == "over":
             self._say(key, {"phase": "Failed", "reason": "NodeGone"})
@@ -112,7 +115,7 @@ class NodeKeeper:
         return any(pass_.call.verb == verb for pass_ in self.handler.passes)
 
     def advance(self, seconds: float, *, until: Callable[[], bool] = lambda: False) -> None:
-        """Let time pass, evenly, for so long or until something is true."""
+        """Advance the time evenly for `seconds`, or until a condition holds."""
         end = self.true.seconds + seconds
         self._settle()
         while self.true.seconds < end and not until():
@@ -120,7 +123,7 @@ class NodeKeeper:
             self._settle()
 
     def restart(self, *, meanwhile: Callable[[], None] = lambda: None) -> None:
-        """Have another virt-handler begin in the place of this one. meanwhile: what happens while there is none."""
+        """Replace virt-handler by a new process. meanwhile: runs while there is none."""
         self.close()
         meanwhile()
         self.handler = self._begin()

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What must never happen: checked after every step, on the changes that it made and on the nodes as they truly are."""
+"""Invariants, checked after every step on its changes and on the true state of the nodes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ NOBODY = View()
 
 
 class Oracles:
-    """Reads the store's history as it grows, and the nodes as they are."""
+    """Follows the history of the store, and reads the true state of the nodes."""
 
     def __init__(self, store: Store, nodes: Iterable[Node], ledger: Ledger) -> None:
         self._store = store
@@ -57,7 +57,7 @@ class Oracles:
         self.now = 0.0
 
     def check(self, view: View = NOBODY) -> None:
-        """Raise Breach if something is true that must never be. view: what the writer of this step believed."""
+        """Raise Breach when an invariant is violated. view: the state of the writer of this step."""
         new, self._seen = self._store.history[self._seen :], len(self._store.history)
         found = [
             self._guests_break(view),
@@ -71,20 +71,20 @@ class Oracles:
                 raise Breach(text)
 
     def _idle_writes_break(self) -> str | None:
-        """Nobody of ours writes what is there already."""
+        """None of our processes writes a value that is already there."""
         idle, self._store.idle_writes = self._store.idle_writes, []
         return next(
             (f"write rate: {actor} patches {what} with what it says" for actor, what in idle if actor in OURS), None
         )
 
     def _pauses_break(self) -> str | None:
-        """What a person has paused goes on when a person says so."""
+        """A guest paused by a user resumes only on a user's request."""
         there = (item for node in self._nodes for item in node.launchers.values())
         overruled = next((item for item in there if item.is_overruled), None)
         return overruled and f"pause: {overruled.vmi} was let go on, and a person had paused it"
 
     def _endings_break(self) -> str | None:
-        """I3: virt-handler ends a guest only for a cause that is in an object."""
+        """I3: virt-handler ends a guest only for a cause in an object."""
         for node in self._nodes:
             asked, node.endings = node.endings, []
             for vmi_uid, pod_uid in asked:
@@ -94,7 +94,9 @@ class Oracles:
         return None
 
     def _guests_break(self, view: View) -> str | None:
-        """I1: at most one guest executes for one VMI name, hence for one VM, on all nodes together; each granted."""
+        """I1: at most one guest executes for one VMI name, hence for one VM, on all nodes together; each with a
+        grant.
+        """
         running = [item for node in self._nodes for item in node.launchers.values() if item.is_running_guest]
         if not running:
             self._guests = set()
@@ -117,7 +119,7 @@ class Oracles:
             return f"grant: {one.vmi} is started in a Pod that was not granted the run"
         if not causes.was_granted(one.vmi, one.vmi_uid, self._store, view):
             return f"grant: {one.vmi} is started after its VMI took the start back"
-        # Of a guest that ended beside a dead libvirtd, before anybody could say that it runs, nothing is left to see.
+        # When a guest ends together with its libvirtd before it was observed, nothing shows that it ran.
         if one.has_run and not (one.has_ended_unseen and one.vmi_uid not in self._ran):
             return f"once per run: {one.vmi} is started again after its guest had ended"
         return None
@@ -174,7 +176,7 @@ class Oracles:
         return None
 
     def _phase_breaks(self, change: Change) -> str | None:
-        """I7: phases follow the graph, final phases are absorbing; Running is said of a guest that was started."""
+        """I7: phases follow the graph, final phases are absorbing; Running needs a started guest."""
         before, after = change.before, change.after
         if before is None or after is None or phase(before) == phase(after):
             return None
@@ -201,7 +203,7 @@ class Oracles:
         return not launchers or any(launcher.has_run for launcher in launchers)
 
     def _end_breaks(self, change: Change, view: View) -> str | None:
-        """I8: no VMI is final, or gone, while its guest runs anywhere; I6: nor gone while a Pod of it is left."""
+        """I8: no VMI is final or gone while its guest runs anywhere; I6: nor gone while it has a Pod."""
         before, after = change.before or {}, change.after
         if after is not None and (not is_final(phase(after)) or is_final(phase(before))):
             return None
@@ -215,16 +217,16 @@ class Oracles:
         return None
 
     def _was_seen(self, pod: Json) -> bool:
-        """Tell whether a Pod can have been known to whoever lets its VMI go.
+        """Whether the process that removes the VMI's finalizer can know of a Pod.
 
-        The create of a leader that is none any more may arrive after the next one was told that there is no such Pod.
-        Nothing is granted to that Pod, and Kubernetes' garbage collector takes it.
+        The create of a former leader may arrive after the next leader has read that there is no such Pod. That Pod has
+        no grant, and the garbage collector deletes it.
         """
         uid = pod["metadata"]["uid"]
         return uid not in self._beside_another or uid in self._grants.get(controlling_uid(pod) or "", {})
 
     def _grant_breaks(self, change: Change) -> str | None:
-        """The right to start goes to one Pod of a run, for good; to one that we made, where it is."""
+        """A run is granted once, to one of our Pods, on the node where it is."""
         after = change.after
         if after is None:
             return None
@@ -253,7 +255,7 @@ class Oracles:
         return None
 
     def _numbers_break(self, change: Change) -> str | None:
-        """attempt and epoch never go back, and skip nothing."""
+        """attempt and epoch never go back, and never skip a number."""
         if change.after is None:
             return None
         uid, now = change.after["metadata"]["uid"], numbers(change.after)
@@ -273,9 +275,10 @@ class Oracles:
         return None
 
     def _creation_breaks(self, change: Change, pod: Json, view: View) -> str | None:
-        """A Pod of attempt n exists only after the VMI's status said n; one at a time; guarded; not too often.
+        """The Pod of attempt n exists only after the VMI's status has n; one at a time; with a finalizer; with a
+        back-off.
 
-        A leader that is none any more may make the former attempt's once more, before or after the next one is made.
+        A former leader may create the Pod of the former attempt again, before or after the next one is created.
         """
         owner = controlling_uid(pod) or ""
         attempt, recorded = int(change.key.name.rsplit("-", 1)[-1]), self._numbers.get(owner, (0, 0))[0]

@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What users do: declare, switch, ask, delete, adopt, and get in the way. Their writes never fail for lack of luck.
+"""Actions of users: declare, switch, request, delete, adopt, conflict. Their writes never fail by chance.
 
-What they do to Pods is in hands_on_pods. Requests go through the real decisions of virt-api. Nobody lies: who declares
-a Node dead has seen to it.
+Actions on Pods are in hands_on_pods. Requests use the real decisions of virt-api. Users do not lie: a Node declared out
+of service is off.
 """
 
 from __future__ import annotations
@@ -76,12 +76,12 @@ class People:
         self._weights = [1.0] * len(self._doings)
 
     def draw_odds(self) -> None:
-        """Choose what is in fashion for a stretch."""
+        """Choose the probabilities of a stretch."""
         usual = (2, 5, 3, 3, 2, 2, 2, 1.2, 2, 2, 2, 1, 2, 1)
         self._weights = [item * self._rng.choice((0.1, 1.0, 1.0, 4.0)) for item in usual]
 
     def act(self) -> str:
-        """Do one thing at random; say what. Machines that are just being started are where minds are changed most."""
+        """Do one random action; return it. Machines that are starting are chosen most."""
         self._store.actor = "user"
         if self._rng.random() < 0.3:
             done = self.take_back(Key(NAMESPACE, self._rng.choice(self._names)))
@@ -93,7 +93,7 @@ class People:
         return self._rng.choices(self._doings, weights=self._weights)[0](key)
 
     def ask(self) -> str:
-        """Ask one machine for something, or change one's mind about it."""
+        """Send a request to a machine, or withdraw one."""
         self._store.actor = "user"
         there = [key for key, _unused in self._store.list(VIRTUAL_MACHINE)]
         if not there:
@@ -112,7 +112,7 @@ class People:
         spec: Json = {"template": {"spec": {"domain": {"memory": {"guest": "64Mi"}}, "nodeSelector": selector}}}
         if self._rng.random() < 0.2:
             spec["running"] = self._rng.random() < 0.5
-            spec["template"]["metadata"] = {"labels": {NODE_NAME: "copied"}}  # from an instance that ran somewhere
+            spec["template"]["metadata"] = {"labels": {NODE_NAME: "copied"}}  # copied from an instance that ran
         else:
             spec["runStrategy"] = strategy
         if self._rng.random() < IMPATIENT:
@@ -131,12 +131,12 @@ class People:
         spec: Json = {"domain": {"memory": {"guest": "64Mi"}}}
         if self._rng.random() < 0.3:
             spec["domain"]["memory"]["guest"] = INVALID_MEMORY
-        meta = {"name": key.name, "labels": {NODE_NAME: "copied"}}  # from one that ran somewhere
+        meta = {"name": key.name, "labels": {NODE_NAME: "copied"}}  # copied from one that ran
         self._store.create(VIRTUAL_MACHINE_INSTANCE, key.namespace, {"metadata": meta, "spec": spec})
         return f"create VMI {key}"
 
     def squat(self, key: Key) -> str:
-        """Make a VMI that only mentions the VM, or a Pod of a launcher's name that is not ours."""
+        """Create a VMI that only refers to the VM, or a foreign Pod with the name of a launcher."""
         if self._store.find(VIRTUAL_MACHINE, key) is None:
             return NOTHING
         vm, vmi = self._find(key)
@@ -171,12 +171,12 @@ class People:
         return f"switch VM {key} to {strategy}"
 
     def _want_something_new(self, key: Key) -> str:
-        """Ask for what only a newer version knows."""
+        """Set a field that only a newer version knows."""
         self._store.patch(VIRTUAL_MACHINE, key, {"spec": {"runStrategy": UNKNOWN, "running": None}})
         return f"switch VM {key} to {UNKNOWN}"
 
     def want_what_is_known(self) -> None:
-        """Take such wishes back."""
+        """Remove such fields."""
         self._store.actor = "user"
         for key, vm in self._store.list(VIRTUAL_MACHINE):
             if strategy_of(vm) == UNKNOWN:
@@ -213,13 +213,13 @@ class People:
         return self._ask(key, "restart", lambda vm, vmi: decide_restart(vm, vmi, options))
 
     def _start_again_and_again(self, key: Key) -> str:
-        """Change one's mind at once."""
+        """Start, stop and start again at once."""
         done = [self._rng.choice((self.start, self.stop, self.restart))(key) for _unused in range(2)]
         kept = [item for item in done if item != NOTHING]
         return " and ".join(kept) if kept else NOTHING
 
     def _ask(self, key: Key, word: str, decide: Callable[[Any, Any], tuple[Write, ...]]) -> str:
-        """Do what virt-api does with a request."""
+        """Handle a request as virt-api does."""
         if self._store.find(VIRTUAL_MACHINE, key) is None:
             return NOTHING
         raw_vm, raw_vmi = self._find(key)
@@ -246,14 +246,14 @@ class People:
         return f"delete VMI {key}"
 
     def take_back(self, key: Key) -> str:
-        """Delete an instance in the moment in which its start was granted."""
+        """Delete an instance at the moment in which its start was granted."""
         vmi = self._store.find(VIRTUAL_MACHINE_INSTANCE, key)
         if vmi is None or vmi.get("status", {}).get("phase") != SCHEDULED or "deletionTimestamp" in vmi["metadata"]:
             return NOTHING
         return self.delete_vmi(key)
 
     def leave(self, key: Key) -> str:
-        """Take the owners off an instance."""
+        """Remove the owners of an instance."""
         vmi = self._store.find(VIRTUAL_MACHINE_INSTANCE, key)
         if vmi is None or not vmi["metadata"].get("ownerReferences"):
             return NOTHING
@@ -275,7 +275,7 @@ class People:
 
 
 def _without_name(write: Write) -> Write:
-    """Let a stop that is asked for alone name no instance."""
+    """Remove the instance's name from a lone stop request."""
     match write:
         case PatchStatus(patch={"status": {"stateChangeRequests": [{"action": "Stop"}]}}):
             return PatchStatus({"status": {**write.patch["status"], "stateChangeRequests": [{"action": "Stop"}]}})
@@ -283,6 +283,6 @@ def _without_name(write: Write) -> Write:
 
 
 def _reference(kind: str, body: Json) -> Json:
-    """Mention an object without being controlled by it."""
+    """Return an owner reference that does not control."""
     meta = body["metadata"]
     return {"apiVersion": "kubevirt.io/v1", "kind": kind, "name": meta["name"], "uid": meta["uid"]}

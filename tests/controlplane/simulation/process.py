@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One process: real reconcilers, real queues, driven one call at a time.
+"""One process: real reconcilers and queues, driven one call at a time.
 
-Every await of a reconciler is a Call. The schedule decides when it is carried out, whether the request or the answer is
-lost or refused, and whether the process dies there. Nothing survives its death but what the world outside holds.
+Every await of a reconciler is a Call. The schedule decides when it is carried out, whether the request or the response
+is lost or refused, and whether the process dies there. Only the outside world survives its death.
 """
 
 from __future__ import annotations
@@ -76,44 +76,44 @@ class Process:
         """Tasks that are no passes."""
 
     def view(self, key: Key, since: int) -> View:
-        """Say what is believed about a key now."""
+        """Return what the process currently sees of a key."""
         return View(since=since)
 
     def seen(self, resource: Resource, key: Key) -> Json | None:
-        """Return what is shown of an object; None as well where none of this kind is watched."""
+        """Return the object as the process sees it; None too for a kind that is not watched."""
         del resource, key
         return None
 
     def begins(self, key: Key) -> None:
-        """Take note that a pass over a key begins."""
+        """Record the start of a reconcile."""
         del key
 
     def broken_promise(self, asked: Asked) -> str | None:
-        """Say what a call lacks that it must rest on, whatever becomes of it."""
+        """Return the missing precondition of a call."""
         del asked
         return None
 
     def laid_over(self, cache: WatchingCache) -> ReadYourWritesCache | None:
-        """Return what is read in the place of a cache."""
+        """Return the cache to read from."""
         del cache
         return None
 
     def keys(self, work: str) -> Iterable[Key]:
-        """List what a queue may have work about."""
+        """Return the keys for which a queue may have work."""
         del work
         return ()
 
     def overdue(self) -> str | None:
-        """Say what should have been done beside the queues."""
+        """Return work beside the queues that is overdue."""
         return None
 
     def owes(self, work: str, key: Key) -> Owed | None:
-        """Say what a key waits for that time alone brings: whoever owes that has to come back by itself."""
+        """Return the work on a key that only a timer triggers: the process must requeue it."""
         del work, key
         return None
 
     def begin(self, name: str) -> bool:
-        """Start a pass over the next due key of a queue; tell whether there was one."""
+        """Start a reconcile of the next due key of a queue; return whether there was one."""
         self.loop.settle()
         queue, reconciler = self.work[name]
         key = queue.take(self.clock.monotonic())
@@ -144,16 +144,16 @@ class Process:
             raise Breach(f"spins: {self.name} takes {name} {key} up for the {count}th time at the same moment")
 
     def watch(self, resource: Resource, selects: Selects) -> WatchingCache:
-        """Make a cache that is kept for as long as the process lives."""
+        """Create a cache for the lifetime of the process."""
         cache = WatchingCache(self.store, resource, selects, self.clock, self.loop)
         keep_from_going_back(cache, self.broken_promises.append)
         self.run(cache.run())
         return cache
 
     def run(self, job: Coroutine[Any, Any, Any], *, work: str = "") -> None:
-        """Run something for as long as the process lives. It must not end.
+        """Run a task for the lifetime of the process. It must not end.
 
-        work: its name, where what it does later rests on what it was answered before.
+        work: its name, when its later steps rely on earlier responses.
         """
         context = Context()
         if work:
@@ -164,7 +164,7 @@ class Process:
         self.loop.settle()
 
     def wake(self) -> bool:
-        """Let go on whose sleep is over; tell whether there was somebody."""
+        """Run tasks whose sleep is over; return whether there were any."""
         due = self.loop.next_due()
         self.loop.settle()
         return due is not None and due <= 0
@@ -172,14 +172,14 @@ class Process:
     def carry_out(
         self, index: int, fate: Fate, meanwhile: Callable[[], None] = lambda: None, *, is_late: bool = False
     ) -> None:
-        """Let one waiting call happen and its pass go on to its next call or its end.
+        """Carry out one waiting call, and run its task until the next call or its end.
 
-        meanwhile: what happens after the call and before its answer is there. is_late: others are answered before,
-        and this one when it is carried out once more.
+        meanwhile: runs between the call and its response. is_late: the response is delivered in a second call of this
+        method, after others.
         """
         item = self.passes.pop(index)
         if item.answer.done():
-            self.loop.settle()  # who asked does not wait any more
+            self.loop.settle()  # the caller has stopped waiting
             return
         came = item.came or self._do(item.call, fate)
         if is_late and item.came is None:
@@ -188,7 +188,7 @@ class Process:
         if item.came is not None and fate != "done":
             came = replace(came, result=None, error=item.call.lost(f"{item.call}: connection reset"))
         meanwhile()
-        if not item.answer.done():  # else who asked has stopped waiting
+        if not item.answer.done():  # otherwise the caller has stopped waiting
             self._answer(item, came)
 
     def _do(self, call: Call, fate: Fate) -> Came:
@@ -210,12 +210,12 @@ class Process:
         self.loop.settle()
 
     def abandon(self, one: Pass) -> None:
-        """Give up a call, and who waits for it."""
+        """Cancel a call and its task."""
         one.answer.cancel()
         self.loop.settle()
 
     def die(self, index: int | None, *, is_request_out: bool) -> None:
-        """Stop for ever; a request that is out already still takes effect."""
+        """End the process; a request that was sent still takes effect."""
         if index is not None and is_request_out and self.passes[index].came is None:
             self._do(self.passes[index].call, "answer lost")
         self.is_dead = True
@@ -225,14 +225,14 @@ class Process:
         self.loop.settle()
 
     def next_due(self) -> float | None:
-        """Tell in how many seconds something becomes due by itself."""
+        """Return the seconds until the next timer."""
         due = [item for queue in self.queues() if (item := queue.next_due()) is not None]
         turns = [max(0.0, min(due) - self.clock.monotonic())] if due else []
         sleep = self.loop.next_due()
         return min(turns if sleep is None else [*turns, sleep], default=None)
 
     def _standing(self, turn: Turn | None) -> tuple[int, ...]:
-        """Count what the process has heard, but for what was answered in one turn."""
+        """Return the number of events and responses so far, without the responses of one reconcile."""
         own = 0 if turn is None else len(turn.calls)
         return (self._carried - own, *(cache.resource_version for cache in self.caches))
 
@@ -260,11 +260,11 @@ class Process:
         return answer
 
     def _forget(self, one: Pass) -> None:
-        """Take note that nobody waits for a call any more."""
+        """Record that a call has no caller any more."""
         self.passes = [each for each in self.passes if each.answer is not one.answer]
 
     def _turn_of(self, call: Call) -> Turn:
-        """Return the pass that asks; of another task what it rests on: the answers to whoever began it."""
+        """Return the reconcile of a call; for other tasks the responses that it relies on."""
         task, by = asyncio.current_task(), TURN.get()
         if by is not None and by.task is task:
             return by
@@ -313,7 +313,7 @@ class Process:
             self._look_for_undone(turn.work, key)
 
     def look_for_undone(self) -> None:
-        """See that whatever there is to do is being done, or has its time; what is still to be heard may bring it."""
+        """Check that all work is in progress or scheduled; undelivered events may still trigger it."""
         found = (self.overdue(), *(shown_wrongly(item, self.laid_over(item)) for item in self.caches))
         self.broken_promises.extend(item for item in found if item is not None)
         for name in () if any(item.is_behind for item in self.caches) else self.work:
@@ -326,7 +326,7 @@ class Process:
             return
         now, due = self.clock.monotonic(), queue.due_at(key)
         last = self._finished.get((name, key))
-        is_stepped = last is not None and last.offset != self.clock.offset  # who steps it sets no alarms anew
+        is_stepped = last is not None and last.offset != self.clock.offset  # a stepped clock does not reset timers
         if is_stepped or (due is not None and due <= now):
             return
         left = undone(reconciler, key, None if due is None else due - now, last)

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What must have happened once the faults are over and everything has come to rest."""
+"""What must hold once the faults are over and everything has come to rest."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tests.support.store import Json, Store
 
 
 class Rest:
-    """Judges the state at rest. dead: the node that nobody can reach and nobody has declared dead."""
+    """Judges the state at rest. dead: the node that is unreachable and not declared out of service."""
 
     def __init__(self, store: Store, nodes: Iterable[Node], ledger: Ledger) -> None:
         self._store = store
@@ -36,7 +36,7 @@ class Rest:
         self.dead: Node | None = None
 
     def stuck(self) -> list[str]:
-        """List what is not as it should be when nothing moves any more."""
+        """Return what is wrong when nothing changes any more."""
         self._held = {key for key, raw in self._store.list(VIRTUAL_MACHINE_INSTANCE) if self._is_held(raw)}
         found = [
             f"the guest of {guest.vmi} is paused"
@@ -58,7 +58,7 @@ class Rest:
         return found
 
     def _rests(self, guest: Launcher) -> bool:
-        """Tell whether a person has paused a guest, by its VMI's word, and has not been told that it goes on."""
+        """Whether a user has paused a guest according to its VMI, and has not resumed it."""
         if guest.is_to_go_on:
             return False
         raw = dict(self._store.list(VIRTUAL_MACHINE_INSTANCE)).get(guest.vmi)
@@ -66,8 +66,8 @@ class Rest:
         return paused is not None and paused.reason == "PausedByUser"
 
     def restless(self) -> set[str]:
-        """List the names that may have work to do: starts that fail, and are tried again; guests that lie, or that are
-        frozen yet and will be thawed.
+        """Return names that may still have work: failing starts with retries; guests with lying agents, or frozen
+        until their timeout.
         """
         told = {
             guest.vmi.name
@@ -83,7 +83,7 @@ class Rest:
         }
 
     def _is_held(self, vmi: Json) -> bool:
-        """Tell whether a VMI's guest may run where nobody can look: then it stays as it is."""
+        """Whether the guest of a VMI may run where nothing can look: then it stays as it is."""
         if self.dead is None:
             return False
         uid, name = vmi["metadata"]["uid"], self.dead.name
@@ -94,7 +94,7 @@ class Rest:
         return any(pod["spec"].get("nodeName") == name for pod in pods)
 
     def _unproven(self) -> list[str]:
-        """A run whose Pod was removed from a dead node is Unknown, and says what would be proof."""
+        """A run whose Pod was removed from a dead node is Unknown, and its status names the missing proof."""
         found = []
         pods = {pod["metadata"]["uid"] for _unused, pod in self._store.list(POD)}
         for key in self._held:
@@ -111,7 +111,7 @@ class Rest:
         return found
 
     def _wrongly_listed(self) -> list[str]:
-        """Machines are sent to all nodes but to one whose virt-handler is silent."""
+        """All nodes are schedulable but those with a silent virt-handler."""
         silent = {node.name for node in self._nodes if node.is_unreachable}
         return [
             f"Node {key} {'takes machines, and nobody is there' if is_listed(body) else 'takes no machines'}"
@@ -179,7 +179,7 @@ class Rest:
         return found + self._as_wanted(vm, vmi, account)
 
     def _as_wanted(self, vm: VirtualMachine, vmi: VirtualMachineInstance | None, account: Account) -> list[str]:
-        """Compare with what the strategy wants, and what the history says where that decides."""
+        """Compare with the strategy, and with the history where that decides."""
         wanted = {"Always": True, "Halted": False}.get(vm.run_strategy, account.must_run)
         status, is_alive = vm.status, vmi is not None and not is_final(vmi.status.phase)
         now = f"is {status.printable_status}, instance {vmi and vmi.status.phase}"
@@ -237,7 +237,7 @@ def _may_run(vmi: VirtualMachineInstance) -> bool:
 
 
 def _is_hopeless(raw: Json) -> bool:
-    """Tell whether a VM or VMI is one that can never run."""
+    """Whether a VM or VMI can never run."""
     spec = raw["spec"].get("template", {}).get("spec") or raw["spec"]
     selector = spec.get("nodeSelector") or {}
     memory = (spec.get("domain", {}).get("memory") or {}).get("guest")

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""When a node's virt-handler came back, and whose guests it was to ask about before it starts or offers anything.
+"""When the virt-handler of a node comes back, and whose guests it must check before it starts or offers anything.
 
 It shares no code with the clearing.
 """
@@ -36,7 +36,7 @@ class Return:
 
 
 class Returns:
-    """Of one process: it begins with one."""
+    """Per process; its start counts as a return."""
 
     def __init__(self) -> None:
         self._sent: float | None = None
@@ -47,27 +47,27 @@ class Returns:
         self._settled_at = 0.0
 
     def comes_back(self, now: float, version: int, pods: Mapping[str, object]) -> None:
-        """Take note of what is known in that moment."""
+        """Record what is known at that moment."""
         self._all.append(Return(now, version, dict(pods)))
 
     def renewed(self, sent: float, now: float, version: int, pods: Mapping[str, object]) -> None:
-        """Take note of a renewal that was answered: after a silence as long as the Lease it is a return."""
+        """Record a successful renewal: after a silence as long as the Lease it is a return."""
         if self._sent is not None and now - self._sent >= DURATION_SECONDS:
             self.comes_back(now, version, pods)
         self._sent = sent
 
     def asks(self, vmi: Key, version: int, now: float) -> None:
-        """Take note of a question."""
+        """Record a question."""
         self._asked.setdefault(vmi, []).append((version, now))
 
     def settles(self, now: float) -> None:
-        """Take note that a question has come to its end: what was asked with it is not asked about twice."""
+        """Record the end of a question: what it covered is not asked twice."""
         self._settled_at = now
 
     def overdue(self, now: float, launchers: Mapping[str, object], vmis: Mapping[str, Key]) -> str | None:
-        """Name a launcher about which there was no question since a return. Both by the UID of the Pod.
+        """Return a launcher that was not checked since a return. Both by the UID of the Pod.
 
-        Most guests are their node's own, and nothing would ever come of it: so this is seen when nothing is amiss.
+        Most guests belong to their node, and a missing check would do no harm: so this is checked without any fault.
         """
         for uid, known_by in launchers.items():
             vmi = vmis[uid]
@@ -79,15 +79,15 @@ class Returns:
         return None
 
     def is_clearing(self, now: float) -> bool:
-        """Tell whether an orphan need not have its minute: the node has just come back, or nobody has heard from it."""
+        """Whether an orphan need not wait its minute: the node has just come back, or its heartbeat fails."""
         is_silent = self._sent is not None and now - self._sent >= DURATION_SECONDS
         return is_silent or now - self._all[-1].at < CLEARING_SECONDS
 
     def unasked(self, now: float, ever: Answers, launchers: Mapping[str, Launcher], but: str = "") -> str | None:
-        """Name a launcher whose guest may be nobody's by now, since nobody was asked about it.
+        """Return a launcher whose guest may be an orphan by now and was not checked.
 
-        launchers: those that are known yet. but: UID of the Pod that is started. Where the first return since the
-        last answer about one, or the first question, is longer ago than CLEARING_SECONDS, that one holds nothing.
+        launchers: those still known. but: UID of the Pod that is started. A launcher no longer blocks when the first
+        return since its last response, or its first question, is longer ago than CLEARING_SECONDS.
         """
         for uid, one in launchers.items():
             answer = ever.of(VIRTUAL_MACHINE_INSTANCE.kind, one.vmi)

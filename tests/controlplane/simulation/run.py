@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A run: the plays, then random steps, and at the end of every stretch peace. A failure says how to repeat it."""
+"""A run: the simulations of parts, then random steps, and rest at the end of every stretch. A failure says how to
+repeat it.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ STRETCH = 400
 
 
 class Failure(AssertionError):
-    """A run that went wrong: seed, step, breach and the last lines of the trace."""
+    """A failed run: seed, step, violation and the last lines of the trace."""
 
 
 class Simulation:
@@ -33,7 +35,7 @@ class Simulation:
         self._settling = Settling(self.world, self._moves.mishaps)
 
     def run(self, steps: int) -> None:
-        """Take random steps; every so often end all faults and require that everything comes right."""
+        """Take random steps; from time to time end all faults and require that everything recovers."""
         try:
             self._guarded(lambda: WirePlay(self.world.seed).run(steps // 50))
             self._guarded(lambda: ReturnPlay(self.world.seed).run(min(6, 2 + steps // 2500)))

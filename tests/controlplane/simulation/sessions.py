@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The launchers of one node: the real registry, sessions and verbs, of whom is noted what came of each verb."""
+"""The launchers of one node: the real registry, sessions and guest requests, with a record of each result."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class _InVain:
 
 
 class WatchedRegistry(Registry):
-    """complain is said what is asked for too early, found a bug's name."""
+    """complain: receives requests that come too early; found: receives the names of bugs."""
 
     def __init__(
         self,
@@ -65,17 +65,17 @@ class WatchedRegistry(Registry):
         self._in_vain: dict[str, _InVain] = {}
 
     def pause_left(self, pod_uid: str) -> float:
-        """Tell how long to wait yet after a verb of which nothing came."""
+        """Return how long to wait after a guest request without a result."""
         known = self._in_vain.get(pod_uid)
         return 0.0 if known is None else known.left(self._tools.clock.monotonic())
 
     def is_unpausing(self, pod_uid: str) -> bool:
-        """Tell whether a person asks just now for what that Pod's guest was kept from."""
+        """Whether a user is just now asking to resume or thaw the guest of that Pod."""
         return self._connections.unpaused[pod_uid] > 0
 
     @contextmanager
     def unpausing(self, pod_uid: str) -> Iterator[None]:
-        """Know inside the block that a person asks to let that Pod's guest go on, or to thaw it."""
+        """Record inside the block that a user asks to resume or thaw the guest of that Pod."""
         self._connections.unpaused[pod_uid] += 1
         try:
             yield
@@ -83,7 +83,7 @@ class WatchedRegistry(Registry):
             self._connections.unpaused[pod_uid] -= 1
 
     def steps(self) -> list[Callable[[], None]]:
-        """List what sessions can be told now."""
+        """Return what can be delivered to sessions now."""
         return self._connections.steps()
 
     def _add(self, group: asyncio.TaskGroup, pod: Pod, vmi_uid: str, key: Key) -> Session:
@@ -115,7 +115,7 @@ class WatchedRegistry(Registry):
         known.count, known.at = 0, clock.monotonic()
 
     def _note_resume(self, session: Session, known: _InVain, now: float) -> None:
-        """A guest that an I/O error paused is let go on, and not again before ten seconds."""
+        """A guest paused by an I/O error is resumed, and not again before ten seconds."""
         state = session.record.status.state
         if state is None or (state.life.value, state.reason) != (STALLED.life.value, STALLED.reason):
             self._complain(f"{session.record.pod.vmi_key}: asked to resume, and no I/O error has paused it")
@@ -126,7 +126,7 @@ class WatchedRegistry(Registry):
         known.resumed_at = now
 
     async def _reported(self, doing: Callable[..., Awaitable[None]], *given: Any) -> None:
-        """Find the bugs that the real ones survive."""
+        """Report exceptions that the real sessions survive."""
         try:
             await doing(*given)
         except (NoContact, StartRefused):

@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A virt-controller that keeps a replica set, for sets; and what its writes must rest on, whatever comes of them."""
+"""A virt-controller with the replica set controller, for sets; and the preconditions of its writes, whatever their
+results.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,7 @@ class Pass:
 
 
 class Observed(ReplicaSetReconciler):
-    """Tells of each look on which a decision rests."""
+    """Reports each observation for a decision."""
 
     def __init__(self, *, looked: Callable[[World | None], None], **parts: Any) -> None:
         super().__init__(**parts)
@@ -59,7 +61,7 @@ class Observed(ReplicaSetReconciler):
 
 
 class Process:
-    """A virt-controller that follows, and works when it leads."""
+    """A virt-controller that watches, and reconciles while it leads."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -94,7 +96,7 @@ class Process:
         """UIDs of instances whose deletion was accepted: they count no more, whatever is shown of them."""
 
     def begin(self) -> bool:
-        """Start a pass; tell whether it asks for anything."""
+        """Start a reconcile; return whether it sends a request."""
         coroutine = reconcile(self.reconciler, WEB)
         self.at_first = self._seen(SET, WEB) or {"spec": {"replicas": 0}}
         read = (self.caches[SET].resource_version, self.caches[VMI].resource_version)
@@ -119,7 +121,7 @@ class Process:
         if call.kind == SET.kind and error is None:
             self._told = result["metadata"]["resourceVersion"]
         elif call.kind == SET.kind and call.is_write and isinstance(error, Unavailable):
-            self._told = ""  # whatever became of that write
+            self._told = ""  # whatever the result of that write
         elif call.verb == "delete" and error is None:
             self._deleted.add(call.asked["uid"])
         elif call.verb == READ and isinstance(error, NotFound):
@@ -141,20 +143,20 @@ class Process:
         return True
 
     def _judge_questions(self, call: Call) -> None:
-        """What cannot be taken back rests on what the API server itself has said."""
+        """Irreversible writes need a response of the API server."""
         if self._told != self._decided_on:
             raise Breach(f"sets: {call}: by the set as of {self._decided_on}, and it was told {self._told or 'none'}")
         if call.verb == "create" and self._begun > self._missing and self._unsure:
             raise Breach(f"sets: {call}: {self._missing} are missing, and {self._unsure[0]} may exist already")
 
     def _judge_preconditions(self, call: Call) -> None:
-        """What is changed, or deleted, is exactly what was decided on."""
+        """A patch or delete names exactly the version that was decided on."""
         missing = [item for item in ("uid", "resource_version") if not call.asked.get(item)]
         if missing:
             raise Breach(f"sets: {call}: it names no {' and no '.join(missing)}")
 
     def _judge_ground(self, call: Call, since: int) -> None:
-        """Nobody is made whom it takes for too many itself, and nobody deleted whom it takes for wanted."""
+        """No member is created or deleted without need in the process's own view."""
         known = self._known()
         active = {key for key, body in known.items() if counts(body)}
         staying = [key for key in active if known[key]["metadata"]["uid"] not in self._deleted]

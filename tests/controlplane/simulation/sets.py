@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Chance against a set, in a play of its own: answers that get lost, caches that lag or list anew, leaders that change.
+"""Random events against a replica set alone: lost responses, lagging and relisting caches, leader changes.
 
-Whatever happens, an instance is only made while fewer live than are wanted, and only deleted while more do. In the end
-there are as many as are wanted, the status says so, and nobody writes any more, nor would one who begins anew.
+A member is only created while there are too few, and only deleted while there are too many. In the end the number is
+right, the status says so, and no process writes any more, not even a new one.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class SetPlay:
         self._judge()
 
     def _judge(self) -> None:
-        """Compare what is there at rest with what is wanted, and said."""
+        """Compare the state at rest with spec and status."""
         found = self.store.get(SET, WEB)
         live, status, wanted = (
             [item for _unused, item in self.store.list(VMI)],
@@ -106,7 +106,7 @@ class SetPlay:
         self.store.patch(SET, WEB, {"spec": {"replicas": self.rng.randrange(5)}})
 
     def exchange(self) -> None:
-        """Let the standby lead; the leader dies, and what it had sent happens or does not."""
+        """Make the standby the leader; the old leader dies, and its last request may or may not take effect."""
         if self.leader.work is not None:
             work = self.leader.work
             self.carry_out(self.rng.choice(("request lost", "answer lost")))
@@ -114,7 +114,7 @@ class SetPlay:
         self.leader, self.standby = self.standby, Process(self.store)
 
     def happen(self) -> None:
-        """Let somebody else do something."""
+        """Let another actor do something."""
         self.store.actor = "user"
         live = sorted(self.active())
         what = self.rng.choice(
@@ -141,7 +141,7 @@ class SetPlay:
         self.ended.append(self.store.version)
 
     def finish(self) -> None:
-        """Let what is deleted be gone: its name is free from then on."""
+        """Complete deletions: the name is free from then on."""
         for key, body in self.store.list(VMI):
             if "deletionTimestamp" in body["metadata"]:
                 self.store.patch(VMI, key, {"metadata": {"finalizers": None}})
@@ -163,7 +163,7 @@ class SetPlay:
                 raise Breach(f"sets: {len(after)} instances, more deleted than asked")
 
     def wanted_since(self, resource_version: int) -> list[int]:
-        """List the numbers that were asked for since then, and then; nothing is wanted otherwise while it pauses."""
+        """Return the replica numbers wanted since then; a paused set wants no other."""
         history = [change.after for change in self.store.histories[SET.kind]]
         known = [item for item in history if item is not None]
         newer = [item for item in known if int(item["metadata"]["resourceVersion"]) > resource_version]
@@ -177,7 +177,7 @@ class SetPlay:
         return {key.name for key, body in self.store.list(VMI) if counts(body)}
 
     def settle(self) -> None:
-        """Let everybody catch up, and the leader work until there is nothing to do."""
+        """Deliver all events, and let the leader work until there is nothing to do."""
         self.store.patch(SET, WEB, {"spec": {"paused": False}})
         for _unused in range(100):
             self.finish()

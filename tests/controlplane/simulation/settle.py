@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How a stretch ends: all faults end but perhaps one dead node, and everything must come right and then stay still."""
+"""The end of a stretch: all faults end but perhaps one dead node, and everything must recover and then stay still."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Settling:
         self._minds = 0
 
     def run(self) -> None:
-        """End the faults: first as far as one can go with a dead node, then with proof, then with the node back."""
+        """End the faults: first with a dead node, then with proof of its end, then with the node back."""
         world = self._world
         world.note("faults end")
         self._minds = MINDS
@@ -96,7 +96,7 @@ class Settling:
             self._mishaps.heal(node)
 
     def _declare_dead(self, node: Node) -> None:
-        """Give proof: the power is cut for certain, and a person says so."""
+        """Cut the power, and declare the node out of service."""
         if not node.is_off:
             self._mishaps.lose_power(node)
         self._world.note(f"{node.name}: off for certain; {self._mishaps.fence(node)}")
@@ -119,7 +119,7 @@ class Settling:
             raise Breach("nothing stuck: " + "; ".join(found))
 
     def _stay_still(self) -> None:
-        """Let time pass: alarms may ring, and nobody of ours writes about what is as it should be."""
+        """Advance the time: timers may fire, and none of our processes writes about a correct object."""
         restless, store = self._rest.restless(), self._world.store
         until = self._world.true.seconds + QUIET_SECONDS
         before = len(store.history)
@@ -166,7 +166,7 @@ class Settling:
         return min((due for item in self._reachable() if (due := item.next_due()) is not None), default=None)
 
     def _wait_for_alarm(self) -> bool:
-        """Pass the time to the next alarm, unless nothing would ever come of it."""
+        """Advance to the next timer, unless nothing can come of it."""
         due = self._next_due()
         if due is None:
             return False

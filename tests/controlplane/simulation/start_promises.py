@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What virt-controller owes to starts: those that failed are counted, once each, and the next one waits; a paused one
-is paused, in each of its attempts.
+"""Rules of starts: failures are counted once each, and the next start waits; a paused start is paused in each of its
+attempts.
 
-As controller_promises, which calls it: it shares no code with the reconcilers.
+controller_promises calls it. It shares no code with the reconcilers.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ STAMP_SECONDS = 1.5
 
 
 def seconds_to_wait(vm: Json, now: float) -> float:
-    """Tell how long the next start of a VM has to wait, by its own status."""
+    """Return how long the next start of a VM has to wait, by its own status."""
     until = _failure(vm).get("retryAfterTimestamp")
     if until is None or strategy_of(vm) not in BACKED_OFF:
         return 0.0
@@ -36,7 +36,7 @@ def seconds_to_wait(vm: Json, now: float) -> float:
 
 
 def counts_up(asked: Asked) -> str | None:
-    """Each failed start counts one more than the one before."""
+    """Each failed start increases the count by one."""
     said, before = asked.call.asked["patch"].get("status", {}).get("startFailure"), _failure(asked.decided_on)
     if not said or "lastFailedVMIUID" not in said:
         return None
@@ -59,7 +59,7 @@ def waits_as_long_as_it_should(asked: Asked) -> str | None:
 
 
 def name_is_free(asked: Asked) -> str | None:
-    """No instance is asked for under a name that is seen, all the time, to be taken."""
+    """No VMI is created under a name that the process has seen as taken the whole time."""
     first, now = (None if item.vmi is None else msgspec.json.decode(item.vmi) for item in (asked.at_first, asked.view))
     if first is None or now is None or first["metadata"]["uid"] != now["metadata"]["uid"]:
         return None
@@ -67,15 +67,15 @@ def name_is_free(asked: Asked) -> str | None:
 
 
 def owed_start(vm: Json | None, vmi: Json | None, now: float) -> Owed | None:
-    """Say when somebody has to come back to a VM that waits for nothing but its next start."""
+    """Return when a VM that waits only for its next start must be reconciled."""
     if vm is None or vmi is not None or "deletionTimestamp" in vm["metadata"]:
         return None
-    left = min(seconds_to_wait(vm, now), LONGEST[1] + STAMP_SECONDS)  # what is further ahead nobody believes
+    left = min(seconds_to_wait(vm, now), LONGEST[1] + STAMP_SECONDS)  # a time further ahead is not believed
     return Owed("its next start is waited for", left) if left > 0 and asks_for_run(vm) else None
 
 
 def end_is_noted(asked: Asked) -> str | None:
-    """Before an instance that failed is replaced its VM says what nobody could know any more afterwards."""
+    """Before a failed instance is replaced, its VM records what would otherwise be lost."""
     vmi, vm = asked.decided_on, None if asked.view.vm is None else msgspec.json.decode(asked.view.vm)
     status, meta = vmi.get("status", {}), vmi["metadata"]
     if vm is None or "deletionTimestamp" in vm["metadata"] or controlling_uid(vmi) != vm["metadata"]["uid"]:
@@ -94,7 +94,7 @@ def end_is_noted(asked: Asked) -> str | None:
 
 
 def is_paused_as_asked(asked: Asked) -> str | None:
-    """A run begins paused if the start that it answers says so, and only then."""
+    """A run starts paused exactly when the start request says so."""
     answer, body = asked.in_pass.of(VIRTUAL_MACHINE.kind, asked.call.key), asked.call.asked["body"]
     if answer is None or answer.found is None:
         return None
@@ -105,7 +105,7 @@ def is_paused_as_asked(asked: Asked) -> str | None:
 
 
 def is_switched_on_as_asked(asked: Asked) -> str | None:
-    """A machine is switched on for a paused start that is newer than its being halted, and nothing else is changed."""
+    """A halted VM is switched on only for a newer paused start, and no other field changes."""
     vm, patch = asked.decided_on, asked.call.asked["patch"]
     if "spec" not in patch:
         return None
@@ -119,7 +119,9 @@ def is_switched_on_as_asked(asked: Asked) -> str | None:
 
 
 def start_is_taken_off(asked: Asked) -> str | None:
-    """An instance is the answer to the start before it: it goes when that is off the queue, or brings another run."""
+    """An instance fulfils the start request before it: the request leaves the queue before the instance is
+    deleted, or another run follows.
+    """
     vmi, vm = asked.decided_on, None if asked.view.vm is None else msgspec.json.decode(asked.view.vm)
     if vm is None or "deletionTimestamp" in vm["metadata"] or controlling_uid(vmi) != vm["metadata"]["uid"]:
         return None

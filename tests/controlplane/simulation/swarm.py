@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How often who moves: a swarm.
+"""Swarm testing of the probabilities.
 
-Each stretch multiplies the usual odds by chance, so that what is rare together occurs in some stretch.
+Each stretch multiplies the usual ones at random, so that rare combinations occur in some stretch.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ SLOW_DELIVERY = 0.02
 
 @dataclass(slots=True)
 class Odds:
-    """The odds of one stretch."""
+    """The probabilities of one stretch."""
 
     rng: random.Random
     fault_rate: float = 0.0
@@ -86,7 +86,7 @@ class Odds:
         self._exponents = [1 / (item * choice((0.1, 1.0, 1.0, 4.0))) for item in USUAL.values()]
 
     def order(self) -> list[str]:
-        """Draw who may move first, second, ... by their odds, as from an urn: the first who can is the one who does."""
+        """Draw the order of the actors by their probabilities, without replacement: the first that can act does."""
         random = self.rng.random
         drawn = sorted(zip((random() ** exponent for exponent in self._exponents), NAMES, strict=True), reverse=True)
         return [name for _unused, name in drawn]

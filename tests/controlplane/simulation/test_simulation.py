@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The real control plane under random faults: no invariant is broken and nothing stays stuck."""
+"""The real control plane under random faults: no invariant is violated and nothing stays stuck."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SEEDS = [*range(1, 5), *(pytest.param(seed, marks=pytest.mark.nightly) for seed 
 
 @pytest.fixture(autouse=True)
 def _silence() -> Iterator[None]:
-    """Refusals are the point here; thousands of log records about them are not."""
+    """Refusals are expected here; thousands of log records about them are noise."""
     logging.disable(logging.CRITICAL)
     yield
     logging.disable(logging.NOTSET)
@@ -27,14 +27,14 @@ def _silence() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def _no_threads() -> Iterator[None]:
-    """A thread that a run leaves behind wakes in every later test of the same process."""
+    """A thread left over by a run would wake in every later test of this process."""
     before = set(threading.enumerate())
     yield
     assert set(threading.enumerate()) <= before
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_nothing_breaks_and_nothing_stays_stuck(seed: int) -> None:
+def test_no_invariant_is_violated_and_nothing_stays_stuck(seed: int) -> None:
     simulation = Simulation(seed)
     simulation.run(10_000)
     world = simulation.world

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Machines that move survive whatever goes wrong on their way: 10^5 steps."""
+"""Migrating machines survive every fault on their way: 10^5 steps."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ AT_LEAST = 10
 
 @pytest.fixture(autouse=True)
 def silence() -> Iterator[None]:
-    """Refusals are the point here; thousands of log records about them are not."""
+    """Refusals are expected here; thousands of log records about them are noise."""
     logging.disable(logging.CRITICAL)
     yield
     logging.disable(logging.NOTSET)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_whatever_goes_wrong_no_machine_is_lost_doubled_or_left_standing(seed: int) -> None:
+def test_no_fault_loses_duplicates_or_strands_a_machine(seed: int) -> None:
     play = TransitPlay(seed)
     play.run(STEPS)
     assert min(play.outcomes["Succeeded"], play.outcomes["Failed"]) >= AT_LEAST
     assert sum(play.struck.values()) >= AT_LEAST
 
 
-def test_the_same_seed_gives_the_same_play() -> None:
+def test_the_same_seed_gives_the_same_run() -> None:
     plays = [TransitPlay(5) for _unused in range(2)]
     for play in plays:
         play.run(500)

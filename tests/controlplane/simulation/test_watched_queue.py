@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The model of the queue says nothing about the real one, and something about one that is late."""
+"""The model of the queue accepts the real queue, and reports a late one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ A, B, C = Key("default", "a"), Key("default", "b"), Key("other", "c")
 
 
 def work(queue: WatchedQueue, seed: int) -> None:
-    """Ask for turns, take them, and end them, at random."""
+    """Add, take and finish keys at random."""
     rng, now, held = random.Random(seed), 0.0, []
     for _unused in range(300):
         now += rng.choice((0.0, 0.01, 5.0))
@@ -31,13 +31,13 @@ def work(queue: WatchedQueue, seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_the_real_queue_is_as_its_model(seed: int) -> None:
+def test_the_real_queue_matches_its_model(seed: int) -> None:
     said: list[str] = []
     work(WatchedQueue(random.Random(seed), said.append), seed)
     assert said == []
 
 
-def test_a_turn_that_is_late_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_late_key_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     finish = WorkQueue.finish
 
     def finish_without_requeue(queue: WorkQueue, key: Key, now: float, *, failed: bool, **_unused: object) -> None:
@@ -49,7 +49,7 @@ def test_a_turn_that_is_late_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "and the next turn is due at" in said[0]
 
 
-def test_a_namespace_that_is_served_although_others_have_fewer_under_way_is_told(
+def test_a_namespace_served_before_others_with_fewer_in_progress_is_reported(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     said: list[str] = []

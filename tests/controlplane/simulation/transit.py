@@ -1,11 +1,11 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Machines that move, in a play of its own: at each step of a migration something may go wrong, at either end.
+"""Migrations alone: each step may fail at either end.
 
-In the big world a run is given to one Pod for good; here it is given on. The reconcilers are the real ones of both
-roles, and what sends the guest is real as well; libvirt, the tunnel and the nodes are models. Nothing is lost by moving
-it, nothing runs twice, and when all faults cease every migration is over and the machine where it is said to be.
+In the world of run.py a run stays in one Pod; here it is handed over. The reconcilers of both roles and the sending
+side are real; libvirt, the tunnel and the nodes are models. No migration loses or duplicates a guest, and when all
+faults end every migration is over and the machine is where its status says.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class TransitPlay:
 
     @property
     def struck(self) -> dict[str, int]:
-        """Say how often something went wrong in which place."""
+        """Return the number of faults by place."""
         return self._odds.seen
 
     def _begin(self) -> None:
@@ -66,7 +66,7 @@ class TransitPlay:
         self._stalled: dict[str, int] = {}
 
     def run(self, steps: int) -> None:
-        """Take random steps, and come to rest now and then. Raises Breach."""
+        """Take random steps, and come to rest from time to time. Raises Breach."""
         try:
             for number in range(0, max(steps, 1), STRETCH):
                 if number and number // STRETCH % STRETCHES == 0:
@@ -121,7 +121,7 @@ class TransitPlay:
         world.check()
 
     def _awake(self) -> list[Process]:
-        """List who does not stand still, mostly of those alone who have something to do."""
+        """List processes that are not frozen, mostly those with work."""
         self._stalled = {name: left - 1 for name, left in self._stalled.items() if left > 0}
         everybody = self.world.processes()
         awake = [item for item in everybody if item.name not in self._stalled] or everybody
@@ -130,7 +130,7 @@ class TransitPlay:
         return [item for item in awake if item.passes or any(cache.is_behind for cache in item.caches)] or awake
 
     def _work(self, one: Process) -> None:
-        """Let a process hear something, begin something, and be answered something."""
+        """Let a process receive an event, start a reconcile, or get a response."""
         one.wake()
         if one in self.world.reachable():
             for cache in one.caches:
@@ -156,14 +156,14 @@ class TransitPlay:
             if one.is_dead or index >= len(one.passes) or one.passes[index].call is not call:
                 return
             how = self._rng.random()
-            if how < 0.4:  # the others go on, and this call is yet to be carried out
+            if how < 0.4:  # the others go on, and this call is carried out later
                 self._stalled[one.name] = self._rng.choice(STALLS)
                 return
             fate = "done" if how < 0.7 else None
         self.world.carry(one, index, fate or self._odds.fate(call, is_struck=is_struck))
 
     def _settle(self) -> None:
-        """Let all faults cease, and require that everything comes right."""
+        """End all faults, and require that everything recovers."""
         world = self.world
         world.note("faults cease")
         for node in world.nodes:
@@ -194,7 +194,7 @@ class TransitPlay:
             raise Breach(f"transit: {text}, for {lasted:.0f} s in which nothing hindered anybody")
 
     def _wait(self) -> bool:
-        """Pass the time to the next alarm; tell whether there is one."""
+        """Advance to the next timer; return whether there is one."""
         due = min((one for each in self.world.processes() if (one := each.next_due()) is not None), default=None)
         if due is None:
             return False

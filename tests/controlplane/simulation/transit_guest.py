@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A guest on its way, as it truly is: two QEMUs, one of which has the machine, and what libvirt does about both.
+"""The true state of a migrating guest: two QEMUs, one of which has the machine, and libvirt's part in both.
 
-In a play of its own (transit), for what a launcher can do beside what all can. Nothing here knows an object or a
-process. Each method is one step, between which anything may happen.
+Used by transit, in addition to the usual launcher. It knows neither objects nor processes. Each method is one step;
+anything may happen between two steps.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ TAKEN_BACK = State(Life.RUNNING, "migration_canceled")
 
 @dataclass(slots=True)
 class MovingLauncher(Launcher):
-    """Of a machine that may come and go."""
+    """The launcher of a machine that may migrate."""
 
     came_from: MovingLauncher | None = None
     """Whose guest it was."""
@@ -44,14 +44,14 @@ class MovingLauncher(Launcher):
 
     @property
     def has_the_guest(self) -> bool:
-        """Tell whether this QEMU is the machine, or could be: with all that it ever did."""
+        """Whether this QEMU is the machine, or could become it: with its complete state."""
         if not self.is_running_guest or self.is_incoming:
             return False
         return self.came_from is None or self.has_run or not self.is_old
 
     @property
     def has_left(self) -> bool:
-        """Tell whether QEMU has ended here because the guest is elsewhere."""
+        """Whether QEMU has ended here because the guest has moved."""
         return self.state == MIGRATED
 
     @property
@@ -60,11 +60,11 @@ class MovingLauncher(Launcher):
 
     @property
     def is_executing(self) -> bool:
-        """Tell whether this QEMU exists, and the guest has run in it."""
+        """Whether this QEMU exists, and the guest has run in it."""
         return self.is_running_guest and self.has_run
 
     def resume(self, *, by_person: bool = False) -> None:
-        """Let it go on; what a migration has it stand still for is no person's pause."""
+        """Resume; a pause by a migration is no user's pause."""
         if self.is_incoming:
             raise DomainError("its memory is yet to come", is_wrong_state=True)
         if not self.is_left:
@@ -74,32 +74,32 @@ class MovingLauncher(Launcher):
             self._go_on(State(Life.RUNNING, "unpaused"))
 
     def take_in(self, source: MovingLauncher, xml: str) -> None:
-        """Begin a QEMU that waits for a guest."""
+        """Start a QEMU that waits for a guest."""
         if self.is_running_guest or not self.is_listening:
             raise DomainError("domain is already running", is_wrong_state=True)
         self.came_from, self.is_incoming, self.is_moving, self.xml = source, True, True, xml
         self._become(STANDS_STILL)
 
     def take_rest(self) -> None:
-        """Be given all that the source has."""
+        """Receive the complete state of the source."""
         if not (self.is_running_guest and self.is_incoming):
             raise DomainError("nobody waits for it any more")
 
     def finish(self) -> None:
-        """Have come: it stays paused, as a person would pause it."""
+        """Complete the arrival: it stays paused, as if a user had paused it."""
         if not (self.is_running_guest and self.is_incoming):
             raise DomainError("nobody waits for it any more")
         self.is_incoming, self.is_left, self.has_all = False, True, True
         self._become(BY_PERSON)
 
     def drop_incoming(self) -> None:
-        """End a QEMU to which nothing comes any more."""
+        """End a QEMU whose migration is lost."""
         if self.is_incoming:
             self.is_incoming = False
             self.end_guest("destroyed")
 
     def send_all(self, target: MovingLauncher) -> None:
-        """Stand still, and have sent everything."""
+        """Stop, with everything sent."""
         if not self.is_running_guest:
             raise DomainError("domain is not running", is_wrong_state=True)
         self.is_left = self.is_left or self._is_going_on
@@ -109,7 +109,7 @@ class MovingLauncher(Launcher):
             self._become(STANDS_STILL)
 
     def stop_to_be_sent(self) -> None:
-        """Stand still while the rest is sent; when the migration has ended before, as if a person had asked for it."""
+        """Stop while the rest is sent; if the migration ended before, it counts as a user's pause."""
         if not self.is_running_guest:
             raise DomainError("domain is not running", is_wrong_state=True)
         if self._is_going_on:
@@ -117,12 +117,12 @@ class MovingLauncher(Launcher):
             self._become(STANDS_STILL if self.is_being_sent else BY_PERSON)
 
     def take_back(self) -> None:
-        """Go on as if nothing had been."""
+        """Resume as if nothing had happened."""
         if self.is_running_guest and self.is_left:
             self._go_on(TAKEN_BACK)
 
     def leave(self) -> None:
-        """End: the guest is elsewhere."""
+        """End: the guest has moved."""
         if self.is_running_guest:
             self._become(MIGRATED if self.is_listening else OFF)
 
@@ -140,7 +140,7 @@ class MovingLauncher(Launcher):
 
 @dataclass(slots=True)
 class Stream:
-    """A migration in the hands of libvirt, between two launchers."""
+    """A libvirt migration between two launchers."""
 
     source: MovingLauncher
     target: MovingLauncher
@@ -155,7 +155,7 @@ class Stream:
     """libvirt is done with it, or nobody is there for whom it does it."""
 
     def send(self) -> None:
-        """Send some of it, while the guest runs."""
+        """Send a part while the guest runs."""
         self._check()
         self.left -= not (self.is_endless and self.source.is_going_on)
 
@@ -165,13 +165,13 @@ class Stream:
         self.source.send_all(self.target)
 
     def abort(self) -> None:
-        """Give it up, while that can be done."""
+        """Cancel while that is possible."""
         if self.is_over or self.source.has_sent_all:
             raise DomainError("no job is active on the domain", is_wrong_state=True)
         self.aborted.set()
 
     def give_up(self) -> None:
-        """Let the source go on."""
+        """Let the source resume."""
         self.is_over = True
         self.source.take_back()
 
@@ -189,7 +189,7 @@ class Stream:
 
 
 def notices(one: MovingLauncher, streams: list[Stream]) -> bool:
-    """Tell whether libvirt in a launcher is yet to see that nothing comes to its QEMU any more."""
+    """Whether libvirt in a launcher has yet to notice that its incoming migration is lost."""
     mine = [stream for stream in streams if stream.target is one]
     is_fed = any(stream.is_open() and not stream.is_over for stream in mine)
     return one.is_incoming and one.is_listening and not is_fed

@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The processes of transit: a virt-controller and virt-handlers that can move machines, and who begins and ends them.
+"""The processes of transit: a virt-controller and virt-handlers that can migrate machines, and their starts and ends.
 
-A virt-handler has both parts in a migration, as __main__ wires it. What calls must rest on is judged in the big world;
-here it is what comes of them, and of the first byte that is sent.
+A virt-handler has both roles of a migration, as in __main__. Preconditions of calls are checked in the world of run.py;
+here the results are, and the first byte sent.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from tests.support.store import Json, Store
 
 
 class MovingController(Controller):
-    """virt-controller, whose calls are judged by what comes of them."""
+    """virt-controller, judged by its results."""
 
     is_looked_at_each_time = False
 
@@ -96,7 +96,7 @@ class MovingHandler(Handler):
 
 
 def blind_write(asked: Asked) -> str | None:
-    """What two write that do not know of each other is written for the version that was read."""
+    """A field with two independent writers is written with the resource version that was read."""
     status = (asked.call.asked.get("patch") or {}).get("status") or {}
     if asked.call.kind != VIRTUAL_MACHINE_INSTANCE.kind or "migrationState" not in status:
         return None

@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What goes wrong while machines move: chance, and the very moment of each step of a migration.
+"""Faults during migrations: random ones, and those at the moment of each step.
 
-Each mishap says what it did; None when there was nothing to break. What the play ends itself it takes note of: of
-those machines alone the guest may be gone.
+Each fault returns what it did, None when there was nothing to break. Guests that a fault ends are recorded: only they
+may be gone.
 """
 
 from __future__ import annotations
@@ -52,12 +52,12 @@ class TransitMishaps:
         )
 
     def happen(self) -> str | None:
-        """Let one thing go wrong."""
+        """Let one fault happen."""
         ways = [item for item, _unused in self._ways]
         return self._rng.choices(ways, [weight for _unused, weight in self._ways])[0]()
 
     def strike(self, one: Process, call: Call) -> str | None:
-        """Let something go wrong that has to do with a call of somebody's."""
+        """Let a fault happen that concerns a call."""
         near: list[tuple[Callable[[], str | None], float]] = [
             (lambda: self._crash(one), 2),
             (self.end_handler, 1),
@@ -83,7 +83,7 @@ class TransitMishaps:
         return self.end_handler(one) if isinstance(one, MovingHandler) else self.end_controller(one)
 
     def end_handler(self, one: MovingHandler | None = None) -> str | None:
-        """A virt-handler ends, and begins again; what it has asked for last may have been done."""
+        """Restart a virt-handler; its last request may have taken effect."""
         alive = [each for each in self._world.handlers.values() if not each.is_dead]
         if not alive:
             return None
@@ -107,7 +107,7 @@ class TransitMishaps:
         one.die(None, is_request_out=False)
 
     def stop_late(self, one: Process, call: Call) -> str | None:
-        """A guest is stopped when its migration has ended already, and who has asked for that ends before he hears."""
+        """Stop a guest whose migration has already ended; the process that asked for it ends before the response."""
         there = next((each for each in self._world.oracles.launchers() if each.pod_uid == call.asked["pod_uid"]), None)
         index = next((at for at, each in enumerate(one.passes) if each.call is call), None)
         if there is None or index is None or not there.is_being_sent or there.stream is None:
@@ -117,14 +117,14 @@ class TransitMishaps:
         return self._crash(one)
 
     def second_leader(self) -> str | None:
-        """Another one leads, and the one before does not know."""
+        """Start a second leader before the first one notices."""
         if len(self._world.controllers) > 1:
             return None
         self._world.start_controller()
         return f"{self._world.controllers[-1].name}: leads as well"
 
     def cut(self, node: Node | None = None) -> str | None:
-        """A node is reached by nobody, and reaches nobody."""
+        """Partition a node."""
         node = node or self._rng.choice(self._world.nodes)
         if node.is_unreachable:
             return None
@@ -145,7 +145,7 @@ class TransitMishaps:
             self._world.start_handler(node)
 
     def lose_power(self) -> str | None:
-        """A node loses power, and somebody who has seen it says so."""
+        """Cut the power of a node, and have a user declare it out of service."""
         node = self._rng.choice(self._world.nodes)
         if node.is_off:
             return None
@@ -168,7 +168,7 @@ class TransitMishaps:
             set_taint(self._world.store, node.name, UNREACHABLE, on=True)
 
     def lose_daemon(self) -> str | None:
-        """A launcher's libvirtd dies; its supervisor starts another."""
+        """Kill a launcher's libvirtd; its supervisor restarts it."""
         up = [
             launcher
             for launcher in self._world.oracles.launchers()
@@ -181,12 +181,12 @@ class TransitMishaps:
         return f"libvirtd of {launcher.vmi} dies ({launcher.pod.name})"
 
     def end_target(self) -> str | None:
-        """A launcher to which a guest comes ends: that is no machine's end while the guest is where it was."""
+        """End the target launcher: the machine does not end while the guest is at the source."""
         coming = [item for item in self._world.oracles.launchers() if item.came_from is not None and not item.has_run]
         return self._end_one([item for item in coming if item.is_up])
 
     def end_left(self) -> str | None:
-        """The processes of a Pod end whose guest has left: that is nobody's end."""
+        """End the processes of a Pod whose guest has left: no machine ends."""
         left = [launcher for launcher in self._world.oracles.launchers() if launcher.has_left and launcher.is_up]
         if not left:
             return None
@@ -196,7 +196,7 @@ class TransitMishaps:
         return f"the launcher that {launcher.vmi} has left is killed ({launcher.pod.name})"
 
     def end_source(self) -> str | None:
-        """A guest ends that is being sent."""
+        """End a guest that is being sent."""
         return self._end_one([launcher for launcher in self._world.oracles.launchers() if launcher.is_being_sent])
 
     def end_guest(self) -> str | None:
@@ -214,7 +214,7 @@ class TransitMishaps:
         return f"QEMU of {item.vmi} is killed ({item.pod.name})"
 
     def _note_end(self, one: object) -> None:
-        """Note that a machine's guest is gone with this QEMU, unless another one has it that may run."""
+        """Record that a machine's guest ends with this QEMU, unless another one has it and may run."""
         if not isinstance(one, MovingLauncher) or not one.has_the_guest:
             return
         source = one.came_from

@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Where it goes wrong while machines move, and how often: each stretch has places of its own, and is calm elsewhere.
+"""The probabilities of faults during migrations: each stretch has its own places, and is calm elsewhere.
 
-A migration is a long way of calls. If each of them could fail alike, hardly one would come to the last ones, at which
-it is settled who has the guest.
+A migration is a long sequence of calls. If each could fail equally, hardly one would reach the last calls, which decide
+the owner of the guest.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ MISHAPS = (0.0, 0.0, 0.005, 0.02)
 
 
 def _moving(call: Call) -> Json:
-    """Return what a write of an instance's status says of its migration."""
+    """Return what a write of a VMI's status says about its migration."""
     status = (call.asked.get("patch") or {}).get("status") or {}
     return (call.kind == VIRTUAL_MACHINE_INSTANCE.kind and status.get("migrationState")) or {}
 
@@ -76,13 +76,13 @@ CHANGES_OF_MIND = (0.0, 0.0, 0.01, 0.04)
 
 
 def find_place(call: Call) -> str:
-    """Name the step that a call is; "" for none of a migration's."""
+    """Return the step of a migration that a call is; "" for others."""
     return next((name for name, is_there in PLACES.items() if is_there(call)), "")
 
 
 @dataclass(slots=True)
 class Odds:
-    """Those of one stretch."""
+    """The probabilities of one stretch."""
 
     rng: random.Random
     places: frozenset[str] = frozenset()
@@ -102,7 +102,7 @@ class Odds:
         self.mishaps = self.rng.choice(MISHAPS)
 
     def strikes(self, call: Call) -> bool:
-        """Tell whether something goes wrong just at this call, because of what it is."""
+        """Whether a fault happens at this call."""
         place = find_place(call)
         if place not in self.places or self.rng.random() >= self.rate:
             return False
@@ -110,7 +110,7 @@ class Odds:
         return True
 
     def fate(self, call: Call, *, is_struck: bool) -> Fate:
-        """Draw what becomes of a call."""
+        """Draw the fate of a call."""
         if not is_struck and self.rng.random() >= self.elsewhere:
             return "done"
         return self.rng.choice(FATES if call.is_api and call.is_write else LOST)

@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What no migration may bring about, judged from outside: on the nodes as they truly are, and on what is written.
+"""Invariants of migrations, checked from outside: on the true state of the nodes, and on every write.
 
-While the source's QEMU exists the target's has never run (docs/adr/0016); a guest that goes on has all that it ever
-did; and nobody loses it by moving it: only what the play itself has ended may be gone.
+While the source's QEMU exists the target's has never run (docs/adr/0016); a running guest has its complete state; and
+no migration loses a guest: only those ended by a fault may be gone.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ PHASES = ("", "Pending", "Scheduling", "Scheduled", "PreparingTarget", "TargetRe
 
 
 class TransitOracles:
-    """Reads the history as it grows. ended: UIDs of machines whose guest the play itself has ended."""
+    """Follows the history. ended: UIDs of machines whose guest a fault has ended."""
 
     def __init__(self, store: Store, nodes: Iterable[Node], streams: list[Stream], ended: set[str]) -> None:
         self._store, self._nodes, self._streams, self._ended = store, tuple(nodes), streams, ended
@@ -52,7 +52,7 @@ class TransitOracles:
         """How migrations ended."""
 
     def check(self) -> None:
-        """Raise Breach if something is true that must never be."""
+        """Raise Breach when an invariant is violated."""
         new, self._seen = self._store.history[self._seen :], len(self._store.history)
         for text in (*self._by_truth(), *(said for item in new for said in self._by_change(item))):
             raise Breach(f"transit: {text}")
@@ -60,7 +60,7 @@ class TransitOracles:
             node.endings.clear()
 
     def before(self, call: Call) -> None:
-        """Raise Breach if virt-handler asks for the end of a guest that nobody wants ended, or stops one unsaid."""
+        """Raise Breach when virt-handler ends a guest without a cause, or stops one without a record in its status."""
         if call.verb == "stop":
             self._is_said(call)
         if call.verb not in ("destroy", "shut down"):
@@ -84,14 +84,14 @@ class TransitOracles:
             raise Breach(f"transit: ended: {call}, in {launcher.pod.name}, and nobody wants its guest to end")
 
     def _is_said(self, call: Call) -> None:
-        """Whoever comes after a process that has stopped a guest knows by that alone that no person did."""
+        """A successor of a process that stopped a guest can only learn from the status that no user did."""
         vmi = self._store.find(VMI, call.key)
         moving = {} if vmi is None else moving_of(vmi)
         if moving.get("sourcePodUID") == call.asked.get("pod_uid") and moving.get("mode") != "Paused":
             raise Breach(f"transit: stop: {call}, and it is not written that it is stopped so that it can be sent")
 
     def _is_there(self, one: MovingLauncher) -> bool:
-        """Tell whether a Pod is as the kubelet made it: who removes one by force wants its guest ended."""
+        """Whether a Pod is as the kubelet created it: a force delete asks for the end of its guest."""
         pod = self._store.find(POD, one.pod)
         return pod is not None and pod["metadata"]["uid"] == one.pod_uid
 
@@ -139,7 +139,7 @@ class TransitOracles:
             yield from self._serving_breaks(change.after)
 
     def _serving_breaks(self, pod: Json) -> Iterator[str]:
-        """Services send to the Pod that has the run, and to no other: its guest answers nobody yet, or no more."""
+        """Services send only to the Pod that owns the run: the guest of another one does not respond."""
         mine = [vmi for _unused, vmi in self._store.list(VMI) if vmi["metadata"]["uid"] == controlling_uid(pod)]
         granted = [uid for vmi in mine for uid in vmi.get("status", {}).get("activePods") or {}]
         if mine and pod["metadata"]["uid"] not in granted:
@@ -169,7 +169,7 @@ class TransitOracles:
         yield from self._state_breaks(change, moving_of(before), moving_of(after))
 
     def _commit_breaks(self, change: Change, before: Json, after: Json) -> Iterator[str]:
-        """The run is given away once for each migration, to its target, and never by a source that may run it."""
+        """The run is handed over once for each migration, to its target, and never while the source may run it."""
         was, moving, status = before["status"]["activePods"], moving_of(after), after["status"]
         given = {moving.get("targetPodUID"): moving.get("targetNode")}
         if status.get("activePods") != given or status.get("nodeName") != moving.get("targetNode"):

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Where machines that move must be when all faults have ceased, and what must not take long then."""
+"""The required state of migrating machines after all faults have ended, and what must not take long then."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from tests.support.store import OVER, Json, Store
 
 
 class TransitRest:
-    """What must be true when all faults have ceased and everybody has come to rest."""
+    """What must hold at rest after all faults have ended."""
 
     def __init__(self, store: Store, nodes: Iterable[Node], oracles: TransitOracles) -> None:
         self._store, self._nodes, self._oracles = store, tuple(nodes), oracles
 
     def stuck(self) -> list[str]:
-        """List what is not as it should be."""
+        """Return what is wrong."""
         found = [
             f"migration {key} is {phase_of(body) or 'new'}{' and going' * ('deletionTimestamp' in body['metadata'])}"
             for key, body in self._store.list(MIGRATION)
@@ -51,7 +51,7 @@ class TransitRest:
         return found
 
     def cancelled(self) -> list[str]:
-        """List migrations that nobody wants any more, and that are not over."""
+        """Return cancelled migrations that are not over."""
         return [
             f"cancel: {key} is cancelled, and not over"
             for key, body in self._store.list(MIGRATION)
@@ -59,7 +59,7 @@ class TransitRest:
         ]
 
     def left_at_targets(self) -> list[str]:
-        """List QEMUs that are there where a migration that has failed was to bring the guest."""
+        """Return QEMUs at the target of failed migrations."""
         found = []
         for key, vmi in self._store.list(VMI):
             moving = moving_of(vmi)
@@ -97,7 +97,7 @@ class TransitRest:
                 yield f"Services are not told of {name}"
 
     def _lacks_cpus(self, vmi: Json, guests: list[Launcher]) -> Iterator[str]:
-        """A guest has the virtual CPUs of its spec once it is in a Pod that was made for them, and that is said."""
+        """A guest has the virtual CPUs of its spec once its Pod has room for them, and the status says so."""
         wanted = vmi["spec"]["domain"]["cpu"]["sockets"]
         told = (vmi["status"].get("currentCPUTopology") or {}).get("sockets")
         for guest in guests:

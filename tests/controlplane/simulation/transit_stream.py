@@ -1,10 +1,11 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How a guest is sent, as virt-handler meets it: doors, tunnel, and libvirt at both ends. Each step has its own fate.
+"""The transport of a guest as virt-handler uses it: listeners, tunnel, and libvirt at both ends. Each step has its own
+fate.
 
-The order of the steps, and what is done when one fails, is libvirt's (client-managed, version 3): begin, prepare,
-perform, finish, confirm. virt-handler's own part is the real one, from its order to the guest that goes on.
+The order of the steps, and the handling of errors, is that of libvirt (client-managed, version 3): begin, prepare,
+perform, finish, confirm. virt-handler's own part is real, from its request to the resumed guest.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ class OpenDoor:
 
 @dataclass(slots=True)
 class Fabric:
-    """Tunnels, and streams that go through them."""
+    """Tunnels, and the streams through them."""
 
     nodes: Mapping[str, Node]
     rng: random.Random
@@ -76,7 +77,7 @@ class Fabric:
         self.doors = [each for each in self.doors if each is not one]
 
     def dial(self, moving: MigrationState, source: Node) -> There:
-        """Reach the door that a migration names. Disconnected."""
+        """Connect to the listener that a migration names. Raises Disconnected."""
         ports = {int(port) for port in moving.target_direct_migration_node_ports}
         here = (
             door for door in self.doors if door.door.address == moving.target_node_address and door.door.port in ports
@@ -94,14 +95,14 @@ class Fabric:
 
 
 class NoEvents:
-    """Tells nothing: what is seen ahead of libvirt's word is not played, and the word itself is what counts."""
+    """Delivers nothing: events before libvirt's response are not simulated, and the response decides."""
 
     async def get(self) -> ConnectionClosed:
         return ConnectionClosed("eof")
 
 
 class There:
-    """The target's libvirtd, through the tunnel. Stands for a hypervisor.Connection."""
+    """The target's libvirtd, through the tunnel. In place of a hypervisor.Connection."""
 
     events = NoEvents()
 
@@ -122,7 +123,7 @@ class There:
     async def receive(
         self, guest: Guest, parameters: Mapping[str, object], flags: int, *, deadline_seconds: float
     ) -> ThereGuest:
-        """Have a guest come here, and leave it paused. HypervisorError."""
+        """Receive a guest, and leave it paused. Raises HypervisorError."""
         del deadline_seconds
         assert flags & libvirt.VIR_MIGRATE_PAUSED, "the guest would go on by itself"
         leaver, rng = cast(LeavingGuest, guest), self._fabric.rng
@@ -156,7 +157,7 @@ class There:
 
     @staticmethod
     async def _end(leaver: LeavingGuest, verb: str, do: Callable[[], None]) -> None:
-        """Do the last step at the source: nobody is told where it fails."""
+        """Do the last step at the source: its failure is not reported."""
         try:
             with suppress(HypervisorError):
                 await leaver.tell(verb, do)
@@ -166,7 +167,7 @@ class There:
                 stream.is_over = True
 
     async def call(self, verb: str, do: Callable[[MovingLauncher], None]) -> None:
-        """Ask the target for something. HypervisorError; where there is no answer, the tunnel is broken."""
+        """Call the target. Raises HypervisorError; without a response the tunnel is broken."""
 
         def run() -> None:
             if not self.is_open:
@@ -185,7 +186,7 @@ class There:
 
 
 class ThereGuest:
-    """A guest that has come."""
+    """A guest that has arrived."""
 
     def __init__(self, there: There) -> None:
         self._there = there
@@ -231,11 +232,11 @@ class LeavingGuest(LauncherGuest, Guest):
 
 
 class TransitSending(Sender):
-    """The real one, on a tunnel that is there already."""
+    """The real one, on an existing tunnel."""
 
     def __init__(self, fabric: Fabric, node: Node, clock: Clock) -> None:
         self._fabric, self._here, self._clock = fabric, node, clock
-        self._node = cast(Any, None)  # asked only when something is seen ahead of libvirt's word
+        self._node = cast(Any, None)  # used only for events before libvirt's response
         self._progressed = lambda _key, _progress: None
 
     async def send(self, order: TransferRequest) -> None:
@@ -266,7 +267,7 @@ class TransitDoors:
         return frozenset(uid for uid, one in self._open.items() if one.vmi_uid == vmi_uid)
 
     async def open(self, vmi_uid: str, moving: MigrationState) -> None:
-        """Find the source's certificate, and listen. ApiError."""
+        """Find the source's certificate, and listen. Raises ApiError."""
         found: Any = await Call(
             "open a door for",
             "Node",
@@ -284,7 +285,7 @@ class TransitDoors:
         self._fabric.shut(found)
 
     def end(self) -> None:
-        """Have the process end."""
+        """End the process."""
         for door in self._fabric.doors:
             if door.node is self._node:
                 door.is_open = False

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The world of transit: three nodes, two machines, a virt-controller, and people who want machines to be elsewhere."""
+"""The world of transit: three nodes, two machines, a virt-controller, and users who request migrations."""
 
 from __future__ import annotations
 
@@ -49,14 +49,16 @@ STOPPING = msgspec.structs.replace(SETTINGS, completion_timeout_per_gib=4, allow
 
 
 class TransitPeople:
-    """They make machines, have them moved, and change their minds. Nobody asks admission, which refuses the second."""
+    """They create machines, request migrations, and cancel them. Without admission, which would refuse a second
+    migration.
+    """
 
     def __init__(self, store: Store, rng: random.Random) -> None:
         self._store, self._rng = store, rng
         self._made = self._cancelled = 0
 
     def make(self) -> bool:
-        """Have all machines there; tell whether one was made anew."""
+        """Create missing machines; return whether there were any."""
         before = self._store.version
         self._store.actor = "user"
         for name in NAMES:
@@ -86,7 +88,7 @@ class TransitPeople:
         return f"user: move {name} (move-{self._made})"
 
     def give_cpus(self) -> str | None:
-        """Give a machine one more virtual CPU, wherever it is just then: its next launcher is made for that many."""
+        """Give a machine one more virtual CPU, wherever it is: its next launcher has room for that many."""
         key = Key("default", self._rng.choice(NAMES))
         vmi = self._store.find(VMI, key)
         sockets = 1 if vmi is None else vmi["spec"]["domain"]["cpu"]["sockets"] + 1
@@ -122,7 +124,7 @@ class TransitPeople:
 
 
 class TransitWorld:
-    """Everything that exists in the play, and a call's way with its checks."""
+    """All parts, and the path of a call with its checks."""
 
     def __init__(self, rng: random.Random) -> None:
         self.rng = rng
@@ -160,7 +162,7 @@ class TransitWorld:
         return [*self.controllers, *(handler for handler in self.handlers.values() if not handler.is_dead)]
 
     def reachable(self) -> list[Process]:
-        """List those that can hear from the API server."""
+        """List the processes that can receive events from the API server."""
         return [
             process
             for process in self.processes()
@@ -172,9 +174,9 @@ class TransitWorld:
             process.die(None, is_request_out=False)
 
     def lose_left(self, one: MovingLauncher) -> None:
-        """Take note that a launcher ends which its guest has left.
+        """Record that a launcher ends whose guest has left.
 
-        Until that was said the guest may be lost: but not by whoever knows that it has moved.
+        Until that is recorded the guest may be lost: but not by a process that knows of the migration.
         """
         moving = moving_of(self.store.find(VMI, one.vmi) or {})
         if moving.get("completed") and not moving.get("failed"):
@@ -191,7 +193,7 @@ class TransitWorld:
             self.trace.append(text)
 
     def carry(self, one: Process, index: int, fate: Fate, meanwhile: Callable[[], None] = lambda: None) -> None:
-        """Let a call meet its fate, and check what came of it."""
+        """Let a call meet its fate, and check the result."""
         call = one.passes[index].call
         if isinstance(one, MovingHandler) and call.is_api and one.node.is_unreachable:
             fate = "request lost"
@@ -203,14 +205,14 @@ class TransitWorld:
         self.check()
 
     def check(self) -> None:
-        """Raise Breach where something is wrong."""
+        """Raise Breach when an invariant is violated."""
         self.oracles.check()
         for controller in (*self.controllers, *self.handlers.values()):
             if controller.broken_promises or controller.bugs:
                 raise Breach(f"transit: {controller.name}: {(*controller.broken_promises, *controller.bugs)[0]}")
 
     def host(self, *, one_only: bool) -> bool:
-        """Let nodes do by themselves what they do; tell whether anything was done."""
+        """Let nodes act by themselves; return whether anything happened."""
         due: list[Callable[[], object]] = []
         for node in self.nodes:
             due += [lambda node=node, step=step: node.kubelet_step(*step) for step in node.kubelet_steps()]
@@ -223,7 +225,7 @@ class TransitWorld:
         return bool(due)
 
     def collect(self) -> bool:
-        """Have one thing collected, or evicted, that is to go; tell whether there was one."""
+        """Let one object be garbage-collected or evicted; return whether there was one."""
         if self.store.version == self._collected:
             return False
         if collect_garbage(self.store) or evict(self.store, OUT_OF_SERVICE) or collect_pods(self.store):
@@ -232,7 +234,7 @@ class TransitWorld:
         return False
 
     def place(self) -> bool:
-        """Place a Pod that waits where no other one of its machine is."""
+        """Schedule a pending Pod on a node without another Pod of its machine."""
         for key, body in self.store.list(POD):
             if "nodeName" in body["spec"]:
                 continue

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a status must say at rest, read off the objects themselves. That things are as they were wanted is in rest."""
+"""What a status must say at rest, derived from the objects themselves. Whether the objects are as wanted is in rest."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ OWN = ("Ready", "Failure", "RestartRequired")
 
 
 def untrue_of_vm(vm: Json, vmi: Json | None, *, is_going: bool = False) -> list[str]:
-    """List what a VM's status says wrongly. vmi: of its name, whoever owns it. is_going: it is on its way out."""
+    """Return what the status of a VM says wrongly. vmi: of its name, with any owner. is_going: it is being deleted."""
     status, uid = vm.get("status", {}), vm["metadata"]["uid"]
     own = vmi if vmi is not None and controlling_uid(vmi) == uid else None
     phase = "" if own is None else _phase(own)
@@ -40,7 +40,7 @@ def untrue_of_vm(vm: Json, vmi: Json | None, *, is_going: bool = False) -> list[
 
 
 def untrue_of_vmi(vmi: Json) -> list[str]:
-    """List what a VMI's status says wrongly."""
+    """Return what the status of a VMI says wrongly."""
     status, phase = vmi.get("status", {}), _phase(vmi)
     entered = Counter(timestamp["phase"] for timestamp in status.get("phaseTransitionTimestamps", ()))
     found = []
@@ -54,7 +54,7 @@ def untrue_of_vmi(vmi: Json) -> list[str]:
 
 
 def says_why(vmi: Json) -> bool:
-    """Tell whether a VMI that failed says what went wrong."""
+    """Whether a failed VMI reports what went wrong."""
     return condition(vmi, "Synchronized").get("status") == "False"
 
 
@@ -73,7 +73,7 @@ def _untrue_of_a_run(vmi: Json) -> list[str]:
 def made_from(own: Json | None, vm: Json) -> int:
     """Return the newest generation when the instance has its template, else the one that it names.
 
-    An adopted one may name that of a former VM: it says nothing.
+    An adopted instance may name that of a former VM: it does not count.
     """
     if own is not None and _names_its_template(own) and form(own["spec"]) == form(vm["spec"]["template"]["spec"]):
         return int(vm["metadata"]["generation"])
@@ -83,7 +83,7 @@ def made_from(own: Json | None, vm: Json) -> int:
 
 
 def _is_outdated(vm: Json, own: Json | None) -> bool:
-    """Tell whether what runs has other memory, or another place, than the template: all that differs here."""
+    """Whether the running instance differs from the template in memory or node selection: all that differs here."""
     if own is None or _phase(own) in OVER or not _names_its_template(own):
         return False
     return bool(form(own["spec"]) != form(vm["spec"]["template"]["spec"]))
@@ -94,7 +94,7 @@ def _names_its_template(own: Json) -> bool:
 
 
 def form(spec: Json) -> tuple[str, Json]:
-    """Return what differs between machines here: memory, and the place."""
+    """Return what differs between machines here: memory and node selection."""
     return spec["domain"]["memory"]["guest"], spec.get("nodeSelector") or {}
 
 
@@ -104,7 +104,7 @@ def _mirror(body: Json) -> dict[str, tuple[str, str]]:
 
 
 def misdated(before: Json, after: Json, kinds: Collection[str]) -> str | None:
-    """Say which condition changed its date without its status, or its status without its date."""
+    """Return a condition whose transition time changed without its status, or the reverse."""
     for kind in kinds:
         old, new = condition(before, kind), condition(after, kind)
         is_same = old.get("status") == new.get("status")
@@ -114,7 +114,7 @@ def misdated(before: Json, after: Json, kinds: Collection[str]) -> str | None:
 
 
 def condition(body: Json, kind: str) -> Json:
-    """Return a condition of an object; empty when it does not say it."""
+    """Return a condition of an object; empty when it has none."""
     listed = body.get("status", {}).get("conditions", ())
     return next((item for item in listed if item["type"] == kind), {})
 

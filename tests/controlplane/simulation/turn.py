@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is under way in a process: a pass over a key, or a task beside them, and the call at which it stands."""
+"""Work in progress in a process: a reconcile, or another task, and its current call."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.support.calls import Call
 
 @dataclass(slots=True, eq=False)
 class Turn:
-    """A reconcile under way."""
+    """A reconcile in progress."""
 
     work: str
     """"": of no queue, as a verb of a launcher's session, or its own task."""
@@ -42,7 +42,7 @@ TURN: ContextVar[Turn | None] = ContextVar("turn", default=None)
 
 @dataclass(frozen=True, slots=True)
 class Came:
-    """What has come of a call, before whoever asked has heard of it."""
+    """The result of a call before its caller has received it."""
 
     result: Any
     error: Exception | None
@@ -52,7 +52,7 @@ class Came:
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """A task under way, stopped at a call."""
+    """A task in progress, stopped at a call."""
 
     turn: Turn
     call: Call

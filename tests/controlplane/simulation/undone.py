@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a process still has to do by its own lights, though nobody has turned to it: a wake or an alarm went missing.
+"""Work that a process still has in its own view, without a scheduled reconcile: an event or a requeue was lost.
 
-The reconcilers decide by levels, not by events: whoever is not at work on a key, and does not wait, finds nothing to
-do. What they decide may be wrong; that is for the promises to say.
+The reconcilers are level-triggered: when a key is neither in progress nor queued, a reconcile must find nothing to do.
+Whether decisions are right is checked by the promises.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SHORTEST_SECONDS = 0.01
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """A moment by a process's own clock, and by how much that was off."""
+    """A moment by a process's own clock, and the error of that clock."""
 
     now: float
     monotonic: float
@@ -30,9 +30,10 @@ class Moment:
 
 
 def undone(reconciler: Any, key: Key, due_in: float | None, last: Moment | None) -> str | None:
-    """Say what is left to do about a key that nobody works on. due_in: when its turn comes; None: it does not.
+    """Return the remaining work of a key that is not in progress. due_in: seconds until its reconcile; None: not
+    queued.
 
-    last: when it was looked at last. What only time has made worth saying since then waits for the next look.
+    last: its last reconcile. Status changes due to time alone since then may wait for the next one.
     """
     try:
         world = reconciler.observe(key)
@@ -52,7 +53,7 @@ def undone(reconciler: Any, key: Key, due_in: float | None, last: Moment | None)
         times = {"now": last.now, "monotonic": last.monotonic}
         world = replace(world, **{name: then for name, then in times.items() if hasattr(world, name)})
     if getattr(world, "held", "") and reconciler.derive_status(replace(world, held=""), None) is None:
-        return None  # that a node is held comes with time alone, and its end wakes all
+        return None  # time alone holds a node, and the end of that enqueues all
     if not steps and reconciler.derive_status(world, None) is not None:
         return f"its status says something else than what is seen, and somebody comes back {when}"
     return None

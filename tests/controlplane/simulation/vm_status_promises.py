@@ -1,11 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a VM's status says follows from what its writer saw: every field, in every write, whatever comes of it.
+"""Every field of a VM's status follows from what its writer saw, in every write, whatever its result.
 
-At rest a wrong word has mostly been overwritten by a right one, and a word that is wrong for good may be wrong about
-something that does not last. So each write is judged when it is asked for. As controller_promises, which calls it: it
-shares no code with the reconcilers.
+At rest most wrong values are overwritten, and a lasting one may be about something that is gone. So each write is
+checked when it is sent. controller_promises calls it. It shares no code with the reconcilers.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ REFUSALS = ("FailedCreate", "FailedDelete", "FailedUpdateError")
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """A status that is about to be written, and what it is about."""
+    """A status about to be written, and its objects."""
 
     asked: Asked
     vm: Json
@@ -46,7 +45,7 @@ class Told:
 
     @property
     def is_going(self) -> bool:
-        """Tell whether the instance is on its way out, as far as the writer knows."""
+        """Whether the instance is being deleted, as far as the writer knows."""
         if self.own is None:
             return False
         meta = self.own["metadata"]
@@ -58,12 +57,12 @@ class Told:
 
 
 def vm_status_follows(asked: Asked) -> str | None:
-    """Say what the status that is asked for says wrongly."""
+    """Return what the written status says wrongly."""
     patch, vm = asked.call.asked["patch"].get("status", {}), asked.decided_on
     after = merged(vm, {"status": patch})
     told = Told(asked, vm, after, None if asked.view.vmi is None else msgspec.json.decode(asked.view.vmi))
     wrong = next(_of_queue(told), None) if told.strategy != UNKNOWN else None
-    if wrong is not None or set(patch) <= {"stateChangeRequests"}:  # a request that is dropped is dropped alone
+    if wrong is not None or set(patch) <= {"stateChangeRequests"}:  # a dropped request is removed in a write of its own
         return wrong
     if "deletionTimestamp" in vm["metadata"]:
         said = after["status"].get("printableStatus")
@@ -72,7 +71,7 @@ def vm_status_follows(asked: Asked) -> str | None:
 
 
 def _of_unknown(told: Told) -> str | None:
-    """Of what a strategy means that is not known nothing is taken for done: it is named."""
+    """Unknown parts of a strategy do not count as done: the status names them."""
     before, after = (item.get("status", {}) for item in (told.vm, told.after))
     kept = ("runStrategy", "stateChangeRequests", "startFailure")
     if changed := [item for item in kept if before.get(item) != after.get(item)]:
@@ -121,7 +120,7 @@ def _printable(told: Told) -> str:
 
 
 def _of_failed_starts(told: Told) -> Iterator[str]:
-    """Failed starts in a row are counted while they are in a row; a run that ran ends it."""
+    """Consecutive failed starts are counted; a run that ran resets the count."""
     before, after = (item.get("status", {}).get("startFailure") or {} for item in (told.vm, told.after))
     has_run = told.own is not None and _has_run(told.own)
     if told.strategy not in COUNTED or has_run:
@@ -138,14 +137,14 @@ def _of_failed_starts(told: Told) -> Iterator[str]:
 
 
 def _is_stopped(told: Told) -> bool:
-    """Tell whether a machine that would be tried again after a failure is to be started by nobody."""
+    """Whether a machine that would be retried after a failure should not start any more."""
     before, after = (item.get("status", {}) for item in (told.vm, told.after))
     is_acted_on = before.get("runStrategy") == told.strategy == "RerunOnFailure"
     return is_acted_on and told.own is None and not after.get("stateChangeRequests")
 
 
 def _of_failure(told: Told) -> Iterator[str]:
-    """Condition Failure: a write that was refused, a name that is taken, a start that failed."""
+    """Condition Failure: a refused write, a taken name, a failed start."""
     reason = condition(told.after, "Failure").get("reason", "")
     is_foreign = told.vmi is not None and controlling_uid(told.vmi) not in (None, told.vm["metadata"]["uid"])
     was_refused = told.asked.in_pass.was_refused
@@ -163,7 +162,7 @@ def _of_failure(told: Told) -> Iterator[str]:
 
 
 def _of_queue(told: Told) -> Iterator[str]:
-    """What is done, or can never be done, is taken off, in order; only a run that failed by itself asks for another."""
+    """Completed and impossible requests are removed, in order; only a run that failed by itself asks for another."""
     before, after = (item.get("status", {}).get("stateChangeRequests") or [] for item in (told.vm, told.after))
     kept = len(before) - len(after)
     if kept >= 0 and before[kept:] == after:
@@ -195,7 +194,7 @@ def _is_done(told: Told, request: Json) -> bool:
 
 
 def _was_done(told: Told, request: Json) -> bool:
-    """Tell by what is true, not by what is seen: a view from before a request says nothing of what came of it."""
+    """Judge by the true state, not by the view: a view from before a request does not show its result."""
     since, uid = _asked_for_at(told, request), told.vm["metadata"]["uid"]
     vmis = told.asked.store.histories[VIRTUAL_MACHINE_INSTANCE.kind]
     there = {vmi.after["metadata"]["uid"]: vmi for vmi in vmis if vmi.after is not None}
@@ -214,7 +213,7 @@ def _was_done(told: Told, request: Json) -> bool:
 
 
 def _asked_for_at(told: Told, request: Json) -> int:
-    """Return the store's version at which a request came to stand in the queue that was decided on."""
+    """Return the version of the store at which a request entered the queue that was decided on."""
     uid, read = told.vm["metadata"]["uid"], int(told.asked.call.asked["resource_version"])
     since = read
     for history in reversed(told.asked.store.histories[VIRTUAL_MACHINE.kind]):
@@ -234,14 +233,14 @@ def _is_hopeless(told: Told, request: Json) -> bool:
 
 
 def _is_failed_start(told: Told) -> bool:
-    """Tell whether the instance ended by itself before it ran."""
+    """Whether the instance ended by itself before it ran."""
     own = told.own
     is_over = own is not None and _phase(own) in OVER and not _has_run(own)
     return is_over and not told.is_going and told.strategy in COUNTED and not _is_enough(told)
 
 
 def _is_enough(told: Told) -> bool:
-    """Tell whether a run succeeded that no other follows by itself."""
+    """Whether a run succeeded that no other follows by itself."""
     return told.own is not None and _phase(told.own) == "Succeeded" and told.strategy in ("RerunOnFailure", "Once")
 
 

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a VMI's status says follows from what its writer saw, whichever of the two writers it is.
+"""A VMI's status follows from what its writer saw, for both of its writers.
 
-As vm_status_promises, beside which it stands.
+As vm_status_promises.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ LOST = "LauncherLost"
 
 
 def vmi_status_follows(asked: Asked) -> str | None:
-    """Say what the status that is asked for says wrongly."""
+    """Return what the written status says wrongly."""
     before = asked.decided_on
     after = merged(before, {"status": asked.call.asked["patch"].get("status", {})})
     return next(_wrong(before, after), None)
 
 
 def ready_follows(asked: Asked, names: Iterable[str]) -> str | None:
-    """A VMI is ready when its guest runs, and its granted Pod, as it is seen, stays and is ready. names: its Pods'."""
+    """A VMI is ready when its guest runs and its granted Pod, as it is seen, stays and is ready. names: its Pods'."""
     after = merged(asked.decided_on, {"status": asked.call.asked["patch"].get("status", {})})
     status, namespace = after["status"], asked.call.key.namespace
     said, granted = condition(after, "Ready").get("status", "False"), status.get("activePods") or {}
@@ -48,7 +48,7 @@ def ready_follows(asked: Asked, names: Iterable[str]) -> str | None:
 
 
 def waiting_follows(asked: Asked, name: str) -> str | None:
-    """Until the hand-over a VMI says what its Pod, as it is seen, says of why it does not come up. name: the Pod's."""
+    """Until the hand-over a VMI reports why its Pod, as it is seen, does not start. name: the Pod's."""
     before = asked.decided_on
     after = merged(before, {"status": asked.call.asked["patch"].get("status", {})})
     if after["status"].get("phase") != "Scheduling" or "deletionTimestamp" in after["metadata"]:
@@ -102,7 +102,7 @@ def _wrong(before: Json, after: Json) -> Iterator[str]:
 
 
 def _of_machine(before: Json, after: Json) -> Iterator[str]:
-    """What it was made with is said from the first attempt on, and what runs once it runs."""
+    """The machine type is reported from the first attempt on, the running one once it runs."""
     new, memory = after["status"], after["status"].get("memory") or {}
     guest = after["spec"]["domain"]["memory"]["guest"]
     if new.get("attempt") and memory.get("guestAtBoot") != guest:
@@ -114,7 +114,7 @@ def _of_machine(before: Json, after: Json) -> Iterator[str]:
 
 
 def _of_entries(old: Json, new: Json) -> Iterator[str]:
-    """A phase is entered in the write that says so, and noted then, once."""
+    """Each phase is entered with its timestamp, once."""
     before, after = ([item["phase"] for item in status.get("phaseTransitionTimestamps", ())] for status in (old, new))
     phase = new.get("phase", "")
     due = [item for item in ((*(() if old.get("phase") else ("Pending",)), phase)) if item and item not in before]
@@ -125,7 +125,7 @@ def _of_entries(old: Json, new: Json) -> Iterator[str]:
 
 
 def _of_reason(after: Json) -> Iterator[str]:
-    """A run that failed has a reason, in a word and in a sentence; one that goes on has none."""
+    """A failed run has a reason and a message; a running one has none."""
     status, said = after["status"], condition(after, "Synchronized")
     reason, phase = status.get("reason", ""), status.get("phase", "")
     if phase == "Failed" and (said.get("status"), said.get("reason")) != ("False", reason):
@@ -135,7 +135,7 @@ def _of_reason(after: Json) -> Iterator[str]:
 
 
 def _of_grant(old: Json, new: Json) -> Iterator[str]:
-    """Owner and epoch move together, with the phase, once."""
+    """Owner and epoch change together, with the phase, once."""
     given = new.get("activePods") or {}
     moved = old.get("phase", ""), new.get("phase", "")
     if moved != ("Scheduling", "Scheduled") or len(given) != 1 or list(given.values()) != [new.get("nodeName")]:

@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The real queue beside a plain model of it: no turn comes late, early or never, and none is out of order,
-nor given to a namespace that has more under way than another that waits.
+"""The real queue beside a plain model: no key comes late, early, never or out of order, nor before a waiting namespace
+with fewer keys in progress.
 
-A turn that is late does no wrong that an outcome would show: somebody else's change mostly brings the key back before.
+A late key shows no wrong result: mostly another change brings it back before.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ FIRST_SECONDS, LAST_SECONDS = 0.05, 30.0
 
 
 class WatchedQueue(WorkQueue):
-    """Says to `complain` what it does otherwise than the model."""
+    """Reports to `complain` where it differs from the model."""
 
     __slots__ = ("_again_asked", "_complain", "_drawn", "_failed", "_floors", "_held", "_rng", "_wanted")
 
@@ -79,18 +79,18 @@ class WatchedQueue(WorkQueue):
         self._compare(f"{key} was finished")
 
     def due_at(self, key: Key) -> float | None:
-        """Tell when the model gives a key its turn; None while nothing asks for one, or it has it."""
+        """Return when the model hands out the key; None while it is not queued or in progress."""
         return self._wanted.get(key)
 
     def is_held(self, key: Key) -> bool:
-        """Tell whether somebody has the key's turn now."""
+        """Whether the key is in progress."""
         return key in self._held
 
     def is_backing_off(self, key: Key) -> bool:
         return key in self._failed
 
     def _firsts(self, now: float) -> dict[str, float]:
-        """Return for each namespace that waits since when its first key is due."""
+        """Return for each waiting namespace since when its first key is due."""
         firsts: dict[str, float] = {}
         for key, due in self._wanted.items():
             if due <= now:

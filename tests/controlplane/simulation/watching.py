@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A process's caches: the real WatchCache on lists and streams that go on when the schedule lets them.
+"""The caches of a process: the real WatchCache on lists and streams that the schedule advances.
 
-What the API server may do to it is what the protocol allows: pages and events come late, filtered, the same twice; the
-stream ends; the history is lost (410), so that a fresh list skips what happened in between; a list is too short.
+The API server may do to it what the protocol allows: pages and events come late, filtered, or twice; the stream ends;
+the history is lost (410), so that a new list skips what happened in between; a list is too short.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ EXPIRED = b'{"type":"ERROR","object":{"kind":"Status","code":410,"reason":"Expir
 
 
 class Server:
-    """The API server as one watcher meets it. Implements what a WatchCache needs of a Client."""
+    """The API server for one watcher. Implements what a WatchCache needs of a Client."""
 
     def __init__(self, store: Store, resource: Resource, selects: Selects) -> None:
         self._store = store
@@ -79,7 +79,7 @@ class Server:
         return self._last
 
     def let_go_on(self, line: bytes) -> bool:
-        """Let whoever waits go on; tell whether somebody did."""
+        """Wake the waiting watcher; return whether there was one."""
         turn, self._turn = self._turn, None
         if turn is None or turn.done():
             return False
@@ -95,11 +95,11 @@ class Server:
         return len(self._history)
 
     def there(self, *, everything: bool) -> list[tuple[Key, Json]]:
-        """List what there is now, and what of it is selected."""
+        """Return the current objects, and the selected ones."""
         return [(key, body) for key, body in self._store.list(self._resource) if everything or self._selects(body)]
 
     def tell_again(self, count: int) -> None:
-        """Begin the next stream so many events earlier than is asked for."""
+        """Start the next stream `count` events earlier than requested."""
         self._is_to_tell_again = count
 
     def repeat_line(self) -> bytes:
@@ -110,7 +110,7 @@ class Server:
         return msgspec.json.encode({"type": "BOOKMARK", "object": {"kind": self._resource.kind, "metadata": meta}})
 
     async def sleep(self, _unused: float) -> None:
-        """Wait as long as the schedule likes."""
+        """Wait for the schedule."""
         await self._wait()
 
     async def list_page(
@@ -139,7 +139,7 @@ class Server:
         self._list = [] if self.is_blind else [*reversed(self._listed(self._listed_at))]
 
     def _listed(self, version: int) -> list[bytes]:
-        """Return what there was at a version, as a list shows it."""
+        """Return the objects at a version, as a list shows them."""
         there: dict[Key, Change] = {}
         for change in self._history:
             if change.version > version:
@@ -181,7 +181,7 @@ class Server:
         return await self._turn
 
     def _find_next(self) -> int:
-        """Return the index of the next entry that the watcher hears of: of what it does not select nothing is said."""
+        """Return the index of the next entry for this watcher: entries outside its selection are skipped."""
         for index in range(self._next, len(self._history)):
             change = self._history[index]
             if self._selected(change.after) or self._selected(change.before):
@@ -198,7 +198,7 @@ def _event(change: Change, *, is_new: bool, is_left: bool) -> bytes:
 
 
 class WatchingCache(WatchCache):
-    """Begins with a quorum list of the present, as every watcher does, then follows at its own pace."""
+    """Begins with a quorum list, as every watcher does, then follows at its own pace."""
 
     def __init__(
         self, store: Store, resource: Resource, selects: Selects, clock: WrongClock, loop: HandTurnedLoop
@@ -217,11 +217,11 @@ class WatchingCache(WatchCache):
         )
 
     def indexed(self, index: str, value: str) -> Collection[Key]:
-        """Return them in order: whoever is woken by them is in one, the same in every run of a seed."""
+        """Return them in order, so that keys are enqueued in the same order in every run of a seed."""
         return tuple(sorted(super().indexed(index, value)))
 
     def start(self) -> None:
-        """List, once  runs; subscribers hear of every object."""
+        """List once; subscribers get every object."""
         while not (self.synced and self._server.is_streaming):
             self._go_on(b"")
 
@@ -236,11 +236,11 @@ class WatchingCache(WatchCache):
 
     @property
     def told(self) -> int:
-        """How many changes of the kind there are."""
+        """The number of changes of this kind."""
         return self._server.told
 
     def there(self, *, everything: bool = False) -> list[tuple[Key, Json]]:
-        """List what there is, as it is; everything: whether it is selected or not."""
+        """Return the objects as they are; everything: without the selection."""
         return self._server.there(everything=everything)
 
     def has_index(self, name: str) -> bool:
@@ -248,7 +248,7 @@ class WatchingCache(WatchCache):
 
     @property
     def is_blind(self) -> bool:
-        """Its last list was too short."""
+        """Whether its last list was too short."""
         return self._server.is_blind
 
     def advance(self) -> None:
@@ -258,27 +258,27 @@ class WatchingCache(WatchCache):
             self._go_on(line)
 
     def relist(self) -> None:
-        """Lose the history (410): what happened since is learned from a list that comes object by object."""
+        """Lose the history (410): a new list then delivers the changes object by object."""
         self._server.is_blind, self._server.is_lost = False, True
         self.advance()
 
     def lose_sight(self) -> None:
-        """Be given a list that is too short: nothing of what there is."""
+        """Deliver an empty list."""
         self.relist()
         self._server.is_blind = True
 
     def bookmark(self) -> None:
-        """Be told how far the history has come when nothing is left in it."""
+        """Deliver a bookmark when no events are left."""
         if not self.is_behind and self.resource_version < self._server.version:
             self._go_on(self._server.bookmark_line())
 
     def repeat(self) -> None:
-        """Hear the last event once more, or of the end of the stream."""
+        """Deliver the last event, or the end of the stream, again."""
         if self._server.is_streaming and (line := self._server.repeat_line()):
             self._go_on(line)
 
     def end_stream(self, told_again: int = 0) -> None:
-        """Be cut off: the next stream goes on where this one was, or so many events before."""
+        """End the stream: the next one continues there, or `told_again` events before."""
         if self._server.is_streaming:
             self._server.tell_again(told_again)
             self._go_on(b"")

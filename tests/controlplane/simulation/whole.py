@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""virt-controller whole, as its process wires it, on the wire: its client, caches, election, queues and workers.
+"""A complete virt-controller as its process wires it: its client, caches, election, queues and workers.
 
-In the big world each part meets the schedule by itself. Here nothing is put in a part's place but the wire (and the
-certificates and the health port, which have no part in it).
+In the world of run.py the schedule drives each part. Here only the connection is replaced (and certificates and the
+health port, which do not matter here).
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ class Whole:
         return self.leadership.is_leader and not self.is_over
 
     def settle(self) -> None:
-        """Let it go on, and see that what it believes follows from what it was answered."""
+        """Let it run, and check that its view follows from its responses."""
         self.loop.settle()
         self.wire.pending = [item for item in self.wire.pending if not item.answer.done()]
         if (bug := self._bug()) is not None:
@@ -118,12 +118,12 @@ class Whole:
             raise Breach(f"whole: {self.name}: {self.complaints[0]}")
 
     def _bug(self) -> BaseException | None:
-        """Return that of which it has died, but for a Lease that it could not keep."""
+        """Return the exception that ended it, unless it lost its Lease."""
         ended = self._life.exception() if self._life.done() and not self._life.cancelled() else None
         return ended.split(LeadershipLostError)[1] if isinstance(ended, BaseExceptionGroup) else ended
 
     def carry_out(self, one: Exchange) -> None:
-        """Take note of what an answer says about a collection, and let it be heard."""
+        """Record what a response says about a collection, and deliver it."""
         target, reply = one.target, one.reply
         if target.key is None and not one.is_write:
             self._refused[target.resource] = reply is not None and reply.code in REFUSED
@@ -134,13 +134,13 @@ class Whole:
     def end(self) -> None:
         """Kill it."""
         self._life.cancel()
-        for _unused in range(ENDS):  # who leads would give the Lease back first
+        for _unused in range(ENDS):  # a leader would give the Lease back first
             for task in asyncio.all_tasks(self.loop):
                 task.cancel()
             self.loop.settle()
 
     def untrue(self) -> str | None:
-        """Say what it knows wrongly, or does not know, of what it watches and may read."""
+        """Return what it sees wrongly, or not at all, of the kinds that it watches and may read."""
         for resource, cache in self.caches.items():
             if resource in self._server.unserved or (resource == DATA_VOLUME and not self.process._optional.is_served):
                 continue
@@ -170,7 +170,7 @@ class Whole:
         told(raw)
 
     def _asked(self, one: Exchange) -> None:
-        """Judge a request as it is sent."""
+        """Check a request when it is sent."""
         now, target = self.clock.monotonic(), one.target
         if self._at[0] != now:
             self._at = (now, {})
@@ -179,7 +179,7 @@ class Whole:
         counts[about] = counts.get(about, 0) + 1
         if counts[about] > AT_ONCE:
             self.complaints.append(f"{about} is sent for the {counts[about]}th time while no time passes")
-        is_collection = target.key is None and not one.is_write and target.resource != DATA_VOLUME  # it is begun anew
+        is_collection = target.key is None and not one.is_write and target.resource != DATA_VOLUME  # it begins again
         if is_collection and (left := self._away.pop(self._about(one), now) - now) > 0.001:
             self.complaints.append(f"{target.resource.plural} are asked for {left:.2f} s before the server wants to be")
         if one.is_write and target.resource != LEASE and not self._may_write():
@@ -193,7 +193,7 @@ class Whole:
         return self.is_leader and holder == self.leadership._identity
 
     def _gone_rightly(self, resource: Resource) -> Callable[[Key, bytes | None, bytes | None], None]:
-        """Nothing is taken for gone but what the API server has no more, or has not among what is selected."""
+        """An object counts as gone only when the API server no longer has it, or has it outside the selection."""
 
         def judge(key: Key, before: bytes | None, after: bytes | None) -> None:
             if after is not None or before is None:
@@ -210,7 +210,7 @@ class Whole:
 
 
 def _in_order(cache: WatchCache) -> None:
-    """Have what is filed listed in order: whoever is woken by it is in one, the same in every run of a seed."""
+    """Return indexed keys in order, so that they are enqueued in the same order in every run of a seed."""
     listed = cache.indexed
     cache.indexed = lambda index, value: tuple(sorted(listed(index, value)))  # type: ignore[method-assign]
 
@@ -221,7 +221,7 @@ def _asks_nothing(call: Call) -> asyncio.Future[None]:
 
 @contextmanager
 def as_drawn(rng: random.Random) -> Iterator[None]:
-    """Let what draws by itself draw the same in every run of a seed."""
+    """Seed all random sources, so that every run of a seed is the same."""
     before = random.getstate()
     random.seed(rng.random())
     try:
@@ -231,13 +231,13 @@ def as_drawn(rng: random.Random) -> Iterator[None]:
 
 
 class _NoHealth:
-    """Nobody asks for it."""
+    """Replaces the health server."""
 
     def __init__(self, *_unused: Any, **__: Any) -> None:
         pass
 
     async def start(self) -> None:
-        """Nobody listens."""
+        """Listen nowhere."""
 
     async def close(self) -> None:
         """There is nothing to close."""
@@ -249,7 +249,7 @@ async def _keep_nothing(*_unused: Any) -> None:
 
 @contextmanager
 def on_the_wire_alone() -> Iterator[None]:
-    """Keep no certificates, which would be made of true randomness, and listen nowhere."""
+    """Replace certificates, which need true randomness, and listeners."""
     before = module.keep_certificates, module.Health
     module.keep_certificates, module.Health = _keep_nothing, _NoHealth  # type: ignore[assignment, misc]
     try:

@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The wire between a process and the API server: the real Transport on sessions that the schedule answers.
+"""The connection between a process and the API server: the real Transport on sessions that the schedule answers.
 
-Each request is an exchange with a fate: done and told, done and lost, never arrived, or answered by somebody else, as a
-proxy that knows nothing. What the Transport makes of that is compared with what may be concluded from it.
+Each request is an exchange with a fate: applied with a response, applied without one, never arrived, or answered by a
+proxy. The conclusions of the Transport are compared with those that are allowed.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ TOO_LARGE = {"causes": [{"reason": "ResourceVersionTooLarge", "message": "Too la
 
 @dataclass(frozen=True, slots=True)
 class Fate:
-    """What becomes of a request. error: what may be concluded from it; None: what the server has said."""
+    """The fate of a request. error: the allowed conclusion; None: the response of the server."""
 
     name: str
     error: type[ApiError] | None = Unavailable
@@ -69,7 +69,7 @@ FATES = (
 
 
 class Exchange:
-    """A request on its way. settled: its answer is there, or nobody waits for it any more."""
+    """A request in progress. settled: it has a response, or its caller has stopped waiting."""
 
     def __init__(self, by: Wire, lane: str, method: str, target: Target, body: bytes | None) -> None:
         self.by, self.lane, self.method, self.target, self.body = by, lane, method, target, body
@@ -85,7 +85,7 @@ class Exchange:
         return self.method != "GET"
 
     def meets(self, fate: Fate) -> bool:
-        """Tell whether that can become of it."""
+        """Whether this fate is possible for the request."""
         is_collection = not self.is_write and self.target.key is None
         is_list = is_collection and not self.target.is_watch
         kinds = {"": True, "write": self.is_write, "list": is_list, "collection": is_collection}
@@ -117,7 +117,7 @@ class Exchange:
 
 
 class Stream:
-    """The open answer to a watch. Implements what is needed of aiohttp.StreamReader."""
+    """The open response of a watch. Implements what is needed of aiohttp.StreamReader."""
 
     def __init__(self, exchange: Exchange) -> None:
         self.by, self.target = exchange.by, exchange.target
@@ -138,7 +138,7 @@ class Stream:
         return chunk
 
     def send(self, chunk: bytes | Exception) -> None:
-        """Let bytes arrive, the end (b""), or a broken wire."""
+        """Deliver bytes, the end (b""), or a broken connection."""
         if self.is_over:
             return
         if not isinstance(chunk, bytes) or not chunk:
@@ -179,7 +179,7 @@ class Response:
             yield chunk
 
     def release(self) -> None:
-        """Nothing is kept."""
+        """There is nothing to release."""
 
     async def __aenter__(self) -> Self:
         return self
@@ -192,7 +192,7 @@ class Response:
 
 
 class Session:
-    """Implements what is needed of aiohttp.ClientSession: one lane."""
+    """Implements what is needed of aiohttp.ClientSession: one connection pool."""
 
     def __init__(self, wire: Wire, lane: str) -> None:
         self._wire, self._lane = wire, lane
@@ -224,7 +224,7 @@ OF_ONE: ContextVar[list[Exchange]] = ContextVar("exchanges of one request")
 
 
 class JudgedTransport(Transport):
-    """Says to `complain` what it concludes from an answer that nobody may conclude from it."""
+    """Reports to `complain` conclusions that a response does not allow."""
 
     complain: Callable[[str], None]
 
@@ -251,7 +251,7 @@ class JudgedTransport(Transport):
 
 
 class Wire:
-    """Of one process. asked: is told of each request as it is sent."""
+    """Per process. asked: receives each request when it is sent."""
 
     def __init__(self, server: ApiServer, complain: Callable[[str], None], asked: Callable[[Exchange], None]) -> None:
         self.server, self.complain, self.asked = server, complain, asked

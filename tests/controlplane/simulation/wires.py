@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Two virt-controllers, whole, on a wire on which everything goes wrong that can.
+"""Two complete virt-controllers on connections with every possible fault.
 
-No write leaves one that does not lead; nothing is concluded from what is no word about an object; what is not served or
-may not be read is not taken for absent, and is known again once it is; no disk is taken for a machine's that is not.
+Only the leader's writes are applied; a failed request says nothing about an object; a kind that is not served or may
+not be read does not count as absent, and is watched again later; no foreign disk is used for a machine.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class WirePlay:
         self._all: list[Whole] = []
 
     def run(self, steps: int) -> None:
-        """Take random steps, and come to rest now and then. Raises Breach."""
+        """Take random steps, and come to rest from time to time. Raises Breach."""
         with as_drawn(self._rng), on_the_wire_alone():
             try:
                 self._all = [self._begin(), self._begin()]
@@ -105,7 +105,7 @@ class WirePlay:
             self._carry_out(by, item, fate, is_asleep=by.is_leader and self._rng.random() < ASLEEP)
 
     def _carry_out(self, by: Whole, one: Exchange, fate: Any, *, is_asleep: bool = False) -> None:
-        """Let a request meet its fate. is_asleep: the process stands still when it is answered, and wakes later."""
+        """Let a request meet its fate. is_asleep: the process is suspended when the response comes, and wakes later."""
         by.wire.pending.remove(one)
         one.carry_out(fate)
         if is_asleep:
@@ -119,7 +119,7 @@ class WirePlay:
             self._tell(by, stream, self._rng.choice((1, 1, 2, 5)))
 
     def _tell(self, by: Whole, one: Stream, most: int) -> bool:
-        """Send the next events, in pieces; tell whether there were any."""
+        """Send the next events in chunks; return whether there were any."""
         if one.target.resource in self._server.unserved:
             one.send(b"")
             by.settle()
@@ -146,7 +146,7 @@ class WirePlay:
             yield self._server.bookmark(one.target)
 
     def _break(self) -> None:
-        """End a stream in one of the ways in which streams end."""
+        """End a stream in one of the possible ways."""
         streams = [(by, stream) for by in self._all for stream in by.wire.streams]
         if streams:
             by, stream = self._rng.choice(streams)
@@ -173,7 +173,7 @@ class WirePlay:
             item.settle()
 
     def _serve(self) -> None:
-        """Let a kind be served no more, or again."""
+        """Stop serving a kind, or start again."""
         kind = self._rng.choice(MAY_GO)
         self._server.unserved ^= {kind}
         self._store.actor = "user"
@@ -205,7 +205,7 @@ class WirePlay:
                 self._all[index] = self._begin()
 
     def _come_to_rest(self) -> None:
-        """Let all go well: then each knows all, one leads, and the machines are as is wanted."""
+        """End all faults: then each process has the complete state, one leads, and the machines are as wanted."""
         self._is_served = self._rng.random() < 0.8
         self._server.unserved = set() if self._is_served else {DATA_VOLUME}
         self._disks.define(is_served=self._is_served)
@@ -233,7 +233,7 @@ class WirePlay:
             raise Breach(f"whole: {done}, and {wrong}")
 
     def _let_node_fall_silent(self) -> None:
-        """Let a virt-handler renew its Lease for the last time: its node is taken off the list when that has passed."""
+        """Stop the heartbeat of a virt-handler: its node becomes unschedulable when its Lease has expired."""
         if self._rng.random() > SILENT_NODES:
             return
         said, (within, node) = self._rng.choice(LASTS), (0.0, self._rng.choice(self._store.list(NODE))[0])
@@ -253,7 +253,7 @@ class WirePlay:
             raise Breach(f"whole: a Lease says {said} s, stands still for {within:.1f} s, and its node {how}")
 
     def _sleep_through(self, leader: Whole) -> None:
-        """Let the leader's host be suspended in the midst of its work: as it wakes it may not lead any more."""
+        """Suspend the leader's host while it works: when it wakes it must not lead any more."""
         self._disks.act()
         for _unused in range(ROUNDS_AWAKE):
             for stream in [*leader.wire.streams]:
@@ -264,7 +264,7 @@ class WirePlay:
         self._pass(KNOWN_SECONDS)
 
     def _refuse_collections(self) -> None:
-        """Let streams end, and who asks anew be told that there is nothing of the kind, or that it may not be read."""
+        """End streams, and answer new lists with 404 or 403."""
         for by in self._all:
             for stream in self._rng.sample(by.wire.streams, 3):
                 stream.send(b"")
@@ -276,8 +276,8 @@ class WirePlay:
         return bool(self._store.get(NODE, node)["metadata"]["labels"][SCHEDULABLE] == "true")
 
     def _tell_of_pods(self, leader: Whole) -> None:
-        """Let a kubelet write Events about a Pod, one of them while the stream of them ends."""
-        self._server.garbled.pop(EVENT, None)  # of what was written before it listens anew it hears nothing
+        """Let a kubelet write Events about a Pod, one of them while their stream ends."""
+        self._server.garbled.pop(EVENT, None)  # events before its next watch are lost to it
         for count in (1, 2):
             self._tell_of_pod()
             until = self._true.seconds + HEARD_SECONDS
@@ -308,7 +308,7 @@ class WirePlay:
             self._check()
 
     def _go_on(self) -> None:
-        """Answer all that is asked, and tell all that there is to hear, until nobody has a question."""
+        """Answer all requests and deliver all events until there are none."""
         for _unused in range(500):
             moved = collect_garbage(self._store)
             for by in self._all:

@@ -1,10 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The simulated world: all parts, what is noted of them, and a call's way with its checks.
+"""The simulated world: all parts, the records about them, and the path of a call with its checks.
 
-moves: the random steps. settle: how a stretch ends in peace. Everything comes from one seed; the trace of a failed run
-is its explanation.
+moves: the random steps. settle: the end of a stretch. Everything comes from one seed; the trace explains a failed run.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ OFFSETS = (0.0, 0.0, 0.0, -3600.0, -5.0, 5.0, 90.0, 3600.0)
 
 
 class World:
-    """Everything that exists, and the books about it."""
+    """All parts, and the records about them."""
 
     def __init__(self, seed: int) -> None:
         self.seed = seed
@@ -77,7 +76,7 @@ class World:
         self._fault = kind
 
     def after_step(self) -> None:
-        """Check what this step did that nothing else has checked."""
+        """Check what this step did and no call has checked."""
         self._check()
         for controller in (*self.controllers, *self.handlers.values()):
             if controller.broken_promises:
@@ -91,7 +90,7 @@ class World:
             process.die(None, is_request_out=False)
 
     def look_for_undone(self) -> None:
-        """Check that nobody has forgotten what there is to do."""
+        """Check that no process has lost its pending work."""
         for process in self.processes():
             process.look_for_undone()
 
@@ -107,7 +106,7 @@ class World:
         *,
         is_late: bool = False,
     ) -> str:
-        """Let a process's call meet its fate; check what it wrote against what the process believed."""
+        """Let a call of a process meet its fate; check its write against the view of the process."""
         call, view = one.passes[index].call, one.passes[index].view
         was_done = one.passes[index].came is not None
         one.carry_out(index, fate, meanwhile, is_late=is_late)
