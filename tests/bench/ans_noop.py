@@ -77,11 +77,11 @@ def in_bulk(count: int) -> list[dict[str, Any]]:
 
 def plays() -> list[Play]:
     """Return the plays; the empty one measures Ansible without any task."""
-    found = [Play("empty", [], 1)]
+    measured = [Play("empty", [], 1)]
     for count in (1, 10):
-        found.append(Play(f"peer-loop-{count}", looped(THEIRS, count), count))
-        found.append(Play(f"loop-{count}", looped(OURS, count), count))
-    return [*found, *(Play(f"bulk-{count}", in_bulk(count), count) for count in (10, 100))]
+        measured.append(Play(f"peer-loop-{count}", looped(THEIRS, count), count))
+        measured.append(Play(f"loop-{count}", looped(OURS, count), count))
+    return [*measured, *(Play(f"bulk-{count}", in_bulk(count), count) for count in (10, 100))]
 
 
 def peer_environment(cache: Path) -> Path:

@@ -158,5 +158,5 @@ def _process(command: list[str]) -> Iterator[subprocess.Popen[str]]:
 
 def _expect(process: subprocess.Popen[str], word: str) -> None:
     assert process.stdout is not None
-    if (said := process.stdout.readline().strip()) != word:
-        raise RuntimeError(f"expected {word!r}, it said {said!r}")
+    if (line := process.stdout.readline().strip()) != word:
+        raise RuntimeError(f"expected {word!r}, it said {line!r}")

@@ -81,9 +81,9 @@ class Machines:
         await self.client.create(VIRTUAL_MACHINE, NAMESPACE, a_vm(name))
 
     async def stop(self, name: str) -> None:
-        found = await self.client.get(VIRTUAL_MACHINE, Key(NAMESPACE, name))
+        vm = await self.client.get(VIRTUAL_MACHINE, Key(NAMESPACE, name))
         self.ended[name] = time.monotonic()
-        await self.client.delete(VIRTUAL_MACHINE, Key(NAMESPACE, name), uid=found["metadata"]["uid"])
+        await self.client.delete(VIRTUAL_MACHINE, Key(NAMESPACE, name), uid=vm["metadata"]["uid"])
 
     async def wait(self, marks: dict[str, float], number: int) -> None:
         """Wait until `number` of them have a mark."""
@@ -287,10 +287,10 @@ async def _install(lab: Lab, directory: Path) -> Path:
             await client.create(_SERVICE_ACCOUNT, NAMESPACE, {"metadata": {"name": "default"}})
         account = f"/api/v1/namespaces/{CONTROL_PLANE}/serviceaccounts/kubevirt-controller/token"
         token = await post(account, {"spec": {"expirationSeconds": 36000}})
-    known = yaml.safe_load(lab.kubeconfig.read_text())
-    known["users"] = [{"name": "u", "user": {"token": token["status"]["token"]}}]
-    known["contexts"][0]["context"]["user"] = "u"
-    (directory / "kubeconfig").write_text(yaml.safe_dump(known))
+    config = yaml.safe_load(lab.kubeconfig.read_text())
+    config["users"] = [{"name": "u", "user": {"token": token["status"]["token"]}}]
+    config["contexts"][0]["context"]["user"] = "u"
+    (directory / "kubeconfig").write_text(yaml.safe_dump(config))
     return directory / "kubeconfig"
 
 

@@ -65,8 +65,10 @@ class Footprint:
 
 def footprints(cluster: Cluster, node: str) -> list[Footprint]:
     """Return the processes of our components on a node, without launchers."""
-    found = [Footprint(**item) for item in json.loads(cluster.on_node(node, _READ))]
-    return sorted((item for item in found if item.part in PARTS), key=lambda item: (PARTS.index(item.part), item.pid))
+    processes = [Footprint(**item) for item in json.loads(cluster.on_node(node, _READ))]
+    return sorted(
+        (item for item in processes if item.part in PARTS), key=lambda item: (PARTS.index(item.part), item.pid)
+    )
 
 
 def only(found: list[Footprint], part: str) -> Footprint:
@@ -78,6 +80,6 @@ def only(found: list[Footprint], part: str) -> Footprint:
 def settled(look: Callable[[], list[Footprint]], is_as_wanted: Callable[[list[Footprint]], bool]) -> list[Footprint]:
     """Look until the result is as wanted, at most a minute; return the last result."""
     deadline = time.monotonic() + 60
-    while not is_as_wanted(found := look()) and time.monotonic() < deadline:
+    while not is_as_wanted(latest := look()) and time.monotonic() < deadline:
         time.sleep(1)
-    return found
+    return latest

@@ -201,11 +201,11 @@ def _report_census(
 
 def _grown(before: list[Footprint], after: list[Footprint]) -> list[str]:
     """Return what has grown. A process that was replaced has lost its resources: that counts too."""
-    found = []
+    growth = []
     for part in GUARDED:
         first, last = only(before, part), only(after, part)
         if first.pid != last.pid:
-            found.append(f"{part} was started again")
-        held = {"threads": (first.threads, last.threads), "descriptors": (first.descriptors, last.descriptors)}
-        found += [f"{part} has {now} {what}, it had {was}" for what, (was, now) in held.items() if now > was]
-    return found
+            growth.append(f"{part} was started again")
+        resources = {"threads": (first.threads, last.threads), "descriptors": (first.descriptors, last.descriptors)}
+        growth += [f"{part} has {now} {what}, it had {was}" for what, (was, now) in resources.items() if now > was]
+    return growth

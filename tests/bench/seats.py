@@ -101,8 +101,8 @@ class Seats:
         )
 
     def _list(self) -> list[Object]:
-        found = self._api.get(self._vmis)
-        return found["items"] if found else []
+        listing = self._api.get(self._vmis)
+        return listing["items"] if listing else []
 
     def _until(self, name: str, act: Callable[[], object], is_done: Callable[[Object], bool]) -> float:
         api = self._api
@@ -142,5 +142,5 @@ def phase_of(vmi: Object) -> str:
 
 
 def _is_paused(vmi: Object) -> bool:
-    found = vmi.get("status", {}).get("conditions") or ()
-    return any((item["type"], item["status"]) == ("Paused", "True") for item in found)
+    conditions = vmi.get("status", {}).get("conditions") or ()
+    return any((item["type"], item["status"]) == ("Paused", "True") for item in conditions)

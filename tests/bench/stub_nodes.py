@@ -108,14 +108,14 @@ class StubNodes:
 
     async def _start(self, key: Key, vmi: Json) -> None:
         """Report that the guest runs and is ready, in one write as virt-handler does."""
-        said = [condition for condition in vmi["status"].get("conditions", []) if condition["type"] != "Ready"]
+        conditions = [condition for condition in vmi["status"].get("conditions", []) if condition["type"] != "Ready"]
         interfaces = [
             {"name": "default", "ipAddress": "10.0.0.9", "ipAddresses": ["10.0.0.9"], "mac": "02:00:00:00:00:01"}
         ]
         entered = {"phase": "Running", "phaseTransitionTimestamp": STAMP}
         status = {
             "phase": "Running",
-            "conditions": [*said, {**_READY, "lastTransitionTime": STAMP}],
+            "conditions": [*conditions, {**_READY, "lastTransitionTime": STAMP}],
             "interfaces": interfaces,
             "phaseTransitionTimestamps": [*vmi["status"].get("phaseTransitionTimestamps", []), entered],
         }

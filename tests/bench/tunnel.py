@@ -79,17 +79,17 @@ def _measure(
 ) -> Figures:
     """Run the four processes; return MB/s, the CPU time of the two in the middle, and the longest delay."""
     with tempfile.TemporaryDirectory() as home:
-        told: dict[str, Queue[float]] = {name: _context.Queue() for name in ("reader", "target", "source")}
-        reader = _begin(_read, home, told["reader"])
-        told["reader"].get(timeout=SECONDS)
-        there = _begin(target, home, pairs, told["target"])
-        here = _begin(source, home, pairs, int(told["target"].get(timeout=SECONDS)), told["source"])
-        told["source"].get(timeout=SECONDS)
+        results: dict[str, Queue[float]] = {name: _context.Queue() for name in ("reader", "target", "source")}
+        reader = _begin(_read, home, results["reader"])
+        results["reader"].get(timeout=SECONDS)
+        there = _begin(target, home, pairs, results["target"])
+        here = _begin(source, home, pairs, int(results["target"].get(timeout=SECONDS)), results["source"])
+        results["source"].get(timeout=SECONDS)
         writer = _begin(_write, home)
         try:
-            rate = told["reader"].get(timeout=SECONDS)
+            rate = results["reader"].get(timeout=SECONDS)
             used = _used(there.pid) + _used(here.pid)
-            waited = told["source"].get(timeout=SECONDS)
+            waited = results["source"].get(timeout=SECONDS)
         finally:
             for process in (writer, here, there, reader):
                 process.terminate()

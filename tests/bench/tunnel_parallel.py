@@ -92,12 +92,12 @@ def run(report: Report) -> None:
         for count in CONNECTIONS
         for has_lanes in ((False, True) if count > 1 else (False,))
     ]
-    found: dict[Way, list[Seen]] = {way: [] for way in ways}
+    measured: dict[Way, list[Seen]] = {way: [] for way in ways}
     for _unused in range(ROUNDS):
         for way in ways:
-            found[way].append(_measure(way, pairs))
-    for way, seen in found.items():
-        report(_figure(way, seen, found[Way(1, has_lanes=False, is_half=way.is_half)]))
+            measured[way].append(_measure(way, pairs))
+    for way, seen in measured.items():
+        report(_figure(way, seen, measured[Way(1, has_lanes=False, is_half=way.is_half)]))
 
 
 def _figure(way: Way, seen: list[Seen], one: list[Seen]) -> dict[str, Any]:
@@ -119,26 +119,28 @@ def _figure(way: Way, seen: list[Seen], one: list[Seen]) -> dict[str, Any]:
 
 def _measure(way: Way, pairs: dict[str, SelfSignedPair]) -> Seen:
     """Run the processes of a way once."""
-    told: dict[str, Queue[float]] = {name: _context.Queue() for name in ("reader", "target", "source")}
+    results: dict[str, Queue[float]] = {name: _context.Queue() for name in ("reader", "target", "source")}
     is_over = _context.Event()
     processes: list[BaseProcess] = []
     with tempfile.TemporaryDirectory() as home:
         try:
             if not way.is_half:
-                processes.append(_begin(_read, home, way, told["reader"]))
-                told["reader"].get(timeout=SECONDS)
-            there = _begin(_discard if way.is_half else _target, home, way, pairs, told["target"])
+                processes.append(_begin(_read, home, way, results["reader"]))
+                results["reader"].get(timeout=SECONDS)
+            there = _begin(_discard if way.is_half else _target, home, way, pairs, results["target"])
             processes.append(there)
-            here = _begin(_source, home, way, pairs, int(told["target"].get(timeout=SECONDS)), told["source"], is_over)
+            here = _begin(
+                _source, home, way, pairs, int(results["target"].get(timeout=SECONDS)), results["source"], is_over
+            )
             processes.append(here)
-            told["source"].get(timeout=SECONDS)
+            results["source"].get(timeout=SECONDS)
             processes.append(_begin(_write, home, way))
-            rate = told["target" if way.is_half else "reader"].get(timeout=SECONDS)
+            rate = results["target" if way.is_half else "reader"].get(timeout=SECONDS)
             ends = [here] if way.is_half else [here, there]
             used = sum(_used(end.pid) for end in ends)
             busiest = max(_busiest(end.pid) for end in ends)
             is_over.set()
-            return Seen(rate, used, busiest, told["source"].get(timeout=SECONDS))
+            return Seen(rate, used, busiest, results["source"].get(timeout=SECONDS))
         finally:
             for process in reversed(processes):
                 process.terminate()

@@ -78,13 +78,13 @@ class Faults:
         self.cluster.lab("kill", *where, program)
 
     def _are_schedulable(self) -> bool:
-        found = self.cluster.try_kubectl("get", "nodes", "-l", "kubevirt.io/schedulable=true", "-o", "name")
-        return len(found.stdout.split()) == len(self.cluster.nodes)
+        result = self.cluster.try_kubectl("get", "nodes", "-l", "kubevirt.io/schedulable=true", "-o", "name")
+        return len(result.stdout.split()) == len(self.cluster.nodes)
 
     def _kill_guest(self) -> None:
         node = self._node()
-        found = self.cluster.try_on_node(node, EMULATORS)
-        uids = [word.strip('[]" ') for word in found.split(",") if word.strip('[]" ')]
+        emulators = self.cluster.try_on_node(node, EMULATORS)
+        uids = [word.strip('[]" ') for word in emulators.split(",") if word.strip('[]" ')]
         if not uids:
             return
         uid, victim = self.dice.choice(sorted(uids)), self.dice.choice(("qemu", "virt-launcher"))

@@ -48,6 +48,6 @@ class Journal:
 
     def why(self, names: Names, since: float, until: float) -> str | None:
         """Return the action that may have ended a guest with one of these names in that time; None without one."""
-        found = (deed for deed in reversed(self.deeds) if since <= deed.at <= until and deed.ends & names)
-        deed = next(found, None)
+        deeds = (deed for deed in reversed(self.deeds) if since <= deed.at <= until and deed.ends & names)
+        deed = next(deeds, None)
         return None if deed is None else deed.what

@@ -89,17 +89,17 @@ class Journeys:
         """Wait until a migration has ended."""
 
         def phase() -> str:
-            found = self.cluster.get("vmim", migration)
-            said = "gone" if found is None else found.get("status", {}).get("phase", "")
-            return said if said in ("Succeeded", "Failed", "gone") else ""
+            result = self.cluster.get("vmim", migration)
+            reported = "gone" if result is None else result.get("status", {}).get("phase", "")
+            return reported if reported in ("Succeeded", "Failed", "gone") else ""
 
         try:
-            said = self.cluster.eventually(phase, seconds=OVER_SECONDS, what=f"migration {migration} is over")
+            reported = self.cluster.eventually(phase, seconds=OVER_SECONDS, what=f"migration {migration} is over")
         except NotYet:
             self.wrong.append(f"migration {migration} of {name} is not over: {self.cluster.get('vmim', migration)}")
             return False
-        self.outcomes[said] += 1
-        self.journal.answer(said)
+        self.outcomes[reported] += 1
+        self.journal.answer(reported)
         return True
 
     def _see_what_came(self, name: str, migration: str, *, may_end: bool) -> None:
@@ -138,9 +138,11 @@ class Journeys:
                 self.cluster.try_kubectl(
                     "delete", "pod", pod["metadata"]["name"], "-n", "kubevirt", "--wait=false", QUICK
                 )
-        said = self.cluster.kubectl("get", "nodes", "-o", "jsonpath={..conditions[?(@.type=='Ready')].status}").split()
+        output = self.cluster.kubectl(
+            "get", "nodes", "-o", "jsonpath={..conditions[?(@.type=='Ready')].status}"
+        ).split()
         handlers = self.cluster.kubectl("get", "ds", "-n", "kubevirt", "-o", "jsonpath={..status.numberReady}").split()
-        return said == ["True"] * len(self.cluster.nodes) and set(handlers) == {str(len(self.cluster.nodes))}
+        return output == ["True"] * len(self.cluster.nodes) and set(handlers) == {str(len(self.cluster.nodes))}
 
     def _count(self, name: str) -> tuple[str, int] | None:
         """Return the running instance and the counter of its guest, from the console of its Pod."""

@@ -53,14 +53,14 @@ class Observer:
 
     def look(self) -> list[Guest]:
         """Record every current guest."""
-        found, now = sorted(self._guests()), time.monotonic()
+        guests, now = sorted(self._guests()), time.monotonic()
         self.looks += 1
-        self._compare(found)
-        for one in found:
+        self._compare(guests)
+        for one in guests:
             self.lives.setdefault(one, Life(now, now)).last = now
         for one, life in self.lives.items():
             life.is_over = life.is_over or (life.last < now and not self._is_alive(one))
-        return found
+        return guests
 
     def _compare(self, found: list[Guest]) -> None:
         """Report two guests of one machine. A look takes a moment: both must still be there after it."""

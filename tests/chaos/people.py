@@ -141,8 +141,10 @@ class People:
             by_force = ("--force", "--grace-period=0") if how == "delete by force" else ()
             self._kubectl(f"{how} pod of vmi/{name}", ends, "delete", "pod", "-l", label, "--wait=false", *by_force)
             return
-        found = self.cluster.try_kubectl("get", "pod", "-n", NAMESPACE, "-l", label, "-o", "name", QUICK).stdout.split()
-        for pod in (item.removeprefix("pod/") for item in found[:1]):
+        result = self.cluster.try_kubectl(
+            "get", "pod", "-n", NAMESPACE, "-l", label, "-o", "name", QUICK
+        ).stdout.split()
+        for pod in (item.removeprefix("pod/") for item in result[:1]):
             body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": pod, "namespace": NAMESPACE}}
             path = f"/api/v1/namespaces/{NAMESPACE}/pods/{pod}/eviction"
             self._kubectl(f"evict pod of vmi/{name}", ends, "create", "--raw", path, "-f", "-", given=json.dumps(body))

@@ -70,10 +70,10 @@ def test_guests_of_two_machines_of_other_labs_and_other_processes_are_no_duplica
     proc.runs(15)
     proc.is_dead(15)
 
-    found = observer.look()
+    complaints = observer.look()
 
     assert not observer.doubles
-    assert [(item.machine, item.node, item.instance) for item in found] == [
+    assert [(item.machine, item.node, item.instance) for item in complaints] == [
         (OTHER, "node-1", "vmi-11"),
         (UUID, "node-1", "vmi-10"),
     ]

@@ -43,27 +43,27 @@ def not_as_declared(cluster: Cluster, observer: Observer) -> list[str]:
         sets = cluster.list("vmirs", "-n", "default")
     except KubectlFailed as error:
         return [str(error)]
-    found = {vmi["metadata"]["name"]: vmi for vmi in vmis}
-    wrong = [text for vm in vms if (text := _of_vm(vm, found.get(vm["metadata"]["name"])))]
+    by_name = {vmi["metadata"]["name"]: vmi for vmi in vmis}
+    wrong = [text for vm in vms if (text := _of_vm(vm, by_name.get(vm["metadata"]["name"])))]
     wrong += [text for set_ in sets if (text := _of_set(set_, vmis))]
     return wrong + _of_guests(observer.look(), vmis) + _of_pods(pods, vmis)
 
 
 def _of_vm(vm: Object, vmi: Object | None) -> str:
-    name, strategy, said = vm["metadata"]["name"], vm["spec"]["runStrategy"], vm.get("status", {})
-    word, phase = said.get("printableStatus", ""), "" if vmi is None else vmi["status"].get("phase", "")
+    name, strategy, status = vm["metadata"]["name"], vm["spec"]["runStrategy"], vm.get("status", {})
+    word, phase = status.get("printableStatus", ""), "" if vmi is None else vmi["status"].get("phase", "")
     if "deletionTimestamp" in vm["metadata"]:
         return f"vm/{name} is still going"
-    if strategy == "Always" and (phase != "Running" or not said.get("ready")):
-        return f"vm/{name} is to run always, and is {word} ({phase}, ready {said.get('ready')})"
+    if strategy == "Always" and (phase != "Running" or not status.get("ready")):
+        return f"vm/{name} is to run always, and is {word} ({phase}, ready {status.get('ready')})"
     if strategy == "Halted" and (vmi is not None or word != "Stopped"):
         return f"vm/{name} is halted, and is {word} ({phase})"
     if word not in BY_PHASE.get(phase, ("Stopped", "CrashLoopBackOff")):
         return f"vm/{name} says {word} of an instance that is {phase or 'not there'}"
     if vmi is not None and _owner(vmi) != vm["metadata"]["uid"]:
         return f"vm/{name} has an instance that is not its own"
-    asked = said.get("stateChangeRequests")
-    return f"vm/{name} has still to do {asked}" if asked else ""
+    requests = status.get("stateChangeRequests")
+    return f"vm/{name} has still to do {requests}" if requests else ""
 
 
 def _of_set(one: Object, vmis: list[Object]) -> str:
@@ -85,8 +85,10 @@ def _of_pods(pods: list[Object], vmis: list[Object]) -> list[str]:
     going = [pod["metadata"]["name"] for pod in pods if pod["status"].get("phase") in ("Pending", "Running")]
     alive = [_owner(pod) for pod in pods if pod["metadata"]["name"] in going]
     twice = {item for item in alive if alive.count(item) > 1}
-    left = {item for item in alive if item not in uids}
-    return [f"launchers without an instance, or two of one: {twice | left} of {going}"] if twice | left else []
+    remaining = {item for item in alive if item not in uids}
+    return (
+        [f"launchers without an instance, or two of one: {twice | remaining} of {going}"] if twice | remaining else []
+    )
 
 
 def _owner(one: Object) -> str:

@@ -66,17 +66,17 @@ def test_an_invalid_setting_is_reported_and_ends_the_process(
 
 def test_virt_api_uses_a_short_thread_switch_interval(monkeypatch: pytest.MonkeyPatch) -> None:
     """Python's default of 5 ms is five times the budget of the event loop for each step of a response."""
-    told: list[float] = []
+    intervals: list[float] = []
     monkeypatch.setenv("POD_NAMESPACE", "kubevirt")
     monkeypatch.setattr(logs, "configure", lambda *_unused: None)
     monkeypatch.setattr(virt_api, "raise_descriptor_limit", lambda: None)
-    monkeypatch.setattr(sys, "setswitchinterval", told.append)
+    monkeypatch.setattr(sys, "setswitchinterval", intervals.append)
     monkeypatch.setattr(asyncio, "run", lambda serving: serving.close())
 
     level = logging.getLogger("hpack").level
     assert virt_api.main() == 0
     logging.getLogger("hpack").setLevel(level)
-    assert told == [0.001]
+    assert intervals == [0.001]
 
 
 @pytest.mark.parametrize("module", ["sqlite3", "aiohttp", "libvirt", "kubernetes"])

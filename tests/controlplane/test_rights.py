@@ -145,21 +145,21 @@ def manifests() -> list[Json]:
 
 def rights_of(pod: Json) -> Json:
     """Return a Pod's specification without its harmless fields."""
-    said = {key: value for key, value in pod.items() if key not in NO_RIGHT_OF_A_POD}
-    said["token"] = is_token_mounted(pod)
-    said.pop("automountServiceAccountToken", None)
+    rights = {key: value for key, value in pod.items() if key not in NO_RIGHT_OF_A_POD}
+    rights["token"] = is_token_mounted(pod)
+    rights.pop("automountServiceAccountToken", None)
     for kind in CONTAINERS:
-        if kind in said:
-            said[kind] = {item["name"]: rights_of_container(item) for item in said[kind]}
-    return said
+        if kind in rights:
+            rights[kind] = {item["name"]: rights_of_container(item) for item in rights[kind]}
+    return rights
 
 
 def rights_of_container(container: Json) -> Json:
-    said = {key: value for key, value in container.items() if key not in NO_RIGHT_OF_A_CONTAINER}
-    sources = [item["valueFrom"] for item in said.pop("env", ()) if "valueFrom" in item]
+    rights = {key: value for key, value in container.items() if key not in NO_RIGHT_OF_A_CONTAINER}
+    sources = [item["valueFrom"] for item in rights.pop("env", ()) if "valueFrom" in item]
     if sources:
-        said["told"] = sorted(item.get("fieldRef", {}).get("fieldPath", str(item)) for item in sources)
-    return said
+        rights["told"] = sorted(item.get("fieldRef", {}).get("fieldPath", str(item)) for item in sources)
+    return rights
 
 
 def is_token_mounted(pod: Json) -> bool:

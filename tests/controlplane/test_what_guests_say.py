@@ -70,7 +70,7 @@ def test_the_part_of_a_status_that_a_launcher_controls_is_bounded() -> None:
     flood = "\u2622 <no>\n" * 100_000
     xml = domain_text().replace("<features>", f"<os><type machine='{'q' * 10_000}'>hvm</type></os><features>")
     addresses = tuple("fd00:1111:2222:3333:4444:5555:6666:7777" for _unused in range(ADDRESSES_LIMIT))
-    told = seen(
+    observed = seen(
         observed=read_domain(xml),
         interface=PodInterface(addresses, 1450),
         trouble=flood,
@@ -78,7 +78,7 @@ def test_the_part_of_a_status_that_a_launcher_controls_is_bounded() -> None:
     )
     vmi = a_vmi("Scheduled")
 
-    status = derive_status(a_world(vmi, a_launcher(told)), None)
+    status = derive_status(a_world(vmi, a_launcher(observed)), None)
 
     assert status is not None
     assert status.phase == "Running"
@@ -105,7 +105,7 @@ def test_a_machine_with_most_interfaces_and_a_guest_with_more_fit_into_a_status(
 
 @pytest.mark.parametrize("address", ["10.244.0.37/24", "fe80::5054:ff:fe12:3456%eth0", "::ffff:255.255.255.255"])
 def test_the_interface_status_that_upstream_writes_is_accepted(address: str) -> None:
-    said = InterfaceStatus(
+    interface = InterfaceStatus(
         name="default",
         ip_address=address,
         ip_addresses=(address,),
@@ -115,15 +115,15 @@ def test_the_interface_status_that_upstream_writes_is_accepted(address: str) -> 
         info_source="domain, guest-agent, multus-status",
         link_state="down",
     )
-    assert refusals((said,)) == []
+    assert refusals((interface,)) == []
 
 
 def refusals(interfaces: tuple[InterfaceStatus, ...]) -> list[Problem]:
     """Return the schema errors for interfaces in a status."""
     return [
-        found
+        problem
         for interface in interfaces
-        for found in check(msgspec.json.decode(msgspec.json.encode(interface)), InterfaceStatus)
+        for problem in check(msgspec.json.decode(msgspec.json.encode(interface)), InterfaceStatus)
     ]
 
 
@@ -133,14 +133,14 @@ def test_the_part_of_a_status_that_a_guest_controls_is_bounded() -> None:
     addresses = [{"ip-address": f"fd00:1111:2222:3333:4444:5555:6666:{number:x}"} for number in range(100)]
     interfaces = [{"name": text, "hardware-address": text, "ip-addresses": addresses} for _unused in range(300)]
     fields = ("name", "version", "pretty-name", "version-id", "kernel-release", "kernel-version", "machine", "id")
-    told = AgentState(
+    observed = AgentState(
         is_connected=True,
         info=agent.read_info(json.dumps({"return": {"version": text, "supported_commands": interfaces}})),
         os=agent.read_os(json.dumps({"return": dict.fromkeys(fields, text)})),
         interfaces=agent.read_interfaces(json.dumps({"return": interfaces})),
     )
 
-    status = derive_status(a_world(a_vmi("Scheduled"), a_launcher(seen(told=told))), None)
+    status = derive_status(a_world(a_vmi("Scheduled"), a_launcher(seen(told=observed))), None)
 
     assert status is not None
     assert len(msgspec.json.encode(status)) < GUESTS_BYTES

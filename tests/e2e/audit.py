@@ -30,8 +30,8 @@ def writes(log: Path, namespace: str) -> Counter[tuple[str, str, str]]:
 def times(log: Path, namespace: str, resource: str) -> list[datetime]:
     """Return when our components created objects of a resource in a namespace, sorted."""
     made = (event for _unused, event in _accepted(log, namespace) if event["verb"] == "create")
-    found = (item["requestReceivedTimestamp"] for item in made if item["objectRef"]["resource"] == resource)
-    return sorted(map(datetime.fromisoformat, found))
+    timestamps = (item["requestReceivedTimestamp"] for item in made if item["objectRef"]["resource"] == resource)
+    return sorted(map(datetime.fromisoformat, timestamps))
 
 
 def _accepted(log: Path, namespace: str) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -125,11 +125,11 @@ class Cluster:
             *(f"--for=jsonpath={{{path}}}={value}", f"--timeout={seconds * PATIENCE:.0f}s"),
         )
         if done.returncode != 0:
-            said = self.try_kubectl(
+            output = self.try_kubectl(
                 *("logs", "-n", namespace, "-l", f"vmi.kubevirt.io/id={name}", "-c", "compute", "--tail=15")
             )
             seen = json.dumps(self.get(kind, name, namespace))
-            raise NotYet(f"{kind}/{name} {path} is not {value}: {done.stderr}\n{said.stdout[-1500:]}\n{seen}")
+            raise NotYet(f"{kind}/{name} {path} is not {value}: {done.stderr}\n{output.stdout[-1500:]}\n{seen}")
 
     def wait_gone(self, kind: str, name: str, *, seconds: float = 60, namespace: str = "default") -> None:
         """Wait by watch until an object is gone."""
@@ -154,8 +154,8 @@ class Cluster:
             vmi = self.get("vmi", name)
             return None if vmi is None or vmi["metadata"]["uid"] == uid else vmi
 
-        found: dict[str, Any] = self.eventually(look, seconds=seconds, what=f"vmi/{name} is another than {uid}")
-        return found
+        result: dict[str, Any] = self.eventually(look, seconds=seconds, what=f"vmi/{name} is another than {uid}")
+        return result
 
     def told(self, uid: str, namespace: str = "default") -> list[tuple[str, str, str]]:
         """Return the Events of an object, oldest first: type, reason and message of each."""
@@ -185,8 +185,8 @@ class Cluster:
 
         Another one may be the target of a migration that waits for a node.
         """
-        found = self.list("pods", "-n", namespace, "-l", f"kubevirt.io=virt-launcher,vmi.kubevirt.io/id={vmi}")
-        alive = [pod for pod in found if pod["status"]["phase"] in ("Pending", "Running")]
+        pods = self.list("pods", "-n", namespace, "-l", f"kubevirt.io=virt-launcher,vmi.kubevirt.io/id={vmi}")
+        alive = [pod for pod in pods if pod["status"]["phase"] in ("Pending", "Running")]
         status = (self.get("vmi", vmi, namespace) or {}).get("status", {})
         mine = [pod for pod in alive if pod["metadata"]["uid"] in status.get("activePods", {})] or alive
         assert len(mine) == 1, f"{len(mine)} launchers of {vmi}"
@@ -223,8 +223,8 @@ class Cluster:
 
     def emulators_on(self, node: str) -> list[str]:
         """Return the VMI UID of every QEMU on this node."""
-        found: list[str] = json.loads(self.on_node(node, EMULATORS))
-        return found
+        emulators: list[str] = json.loads(self.on_node(node, EMULATORS))
+        return emulators
 
     def healthy(self, *, seconds: float = 60) -> None:
         """Wait until the API serves, nodes are Ready and the Pods of the control plane are."""
@@ -291,5 +291,5 @@ class Cluster:
 
     def counter(self, pod: str, namespace: str = "default") -> int:
         """Return the newest value of the guest's counter."""
-        found = COUNTER.findall(self.kubectl("logs", "-n", namespace, pod, "-c", "compute", "--tail=50"))
-        return int(found[-1]) if found else 0
+        matches = COUNTER.findall(self.kubectl("logs", "-n", namespace, pod, "-c", "compute", "--tail=50"))
+        return int(matches[-1]) if matches else 0

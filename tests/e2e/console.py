@@ -33,8 +33,8 @@ class Console:
         assert self.process.stdout is not None
         deadline = time.monotonic() + seconds * PATIENCE
         while text not in self.seen or "\n" not in self.seen[self.seen.index(text) :]:
-            left = deadline - time.monotonic()
-            ready, _unused, _unused = select.select([self.process.stdout], [], [], max(0.0, left))
+            remaining = deadline - time.monotonic()
+            ready, _unused, _unused = select.select([self.process.stdout], [], [], max(0.0, remaining))
             piece = os.read(self.process.stdout.fileno(), 65536) if ready else b""
             if not piece:
                 raise NotYet(f"console does not say {text!r}; it said:\n{self.seen[-4000:]}")

@@ -29,10 +29,10 @@ def images(cluster: Cluster, node: str, *arguments: str) -> str:
 
 def build_anew(archive: Path, folder: Path, reference: str) -> Path:
     """Write an image with the same layers, another name and another digest; return the archive."""
-    with tarfile.open(archive) as found:
+    with tarfile.open(archive) as image:
 
         def read(name: str) -> Any:
-            content = found.extractfile(name)
+            content = image.extractfile(name)
             assert content is not None, name
             return json.load(content)
 
@@ -40,7 +40,7 @@ def build_anew(archive: Path, folder: Path, reference: str) -> Path:
         manifest = read(_blob(described["digest"]))
         run = read(_blob(manifest["config"]["digest"]))["config"]
         layers = [layer["digest"] for layer in manifest["layers"]]
-        found.extractall(folder, [found.getmember(_blob(layer)) for layer in layers], filter="data")
+        image.extractall(folder, [image.getmember(_blob(layer)) for layer in layers], filter="data")
     config = Config(
         entrypoint=run.get("Entrypoint", ()),
         command=run.get("Cmd", ()),

@@ -92,8 +92,8 @@ class Ansible:
         done = self.run("ansible", "localhost", "-o", "-m", name, *given)
         if "SUCCESS => " not in done.stdout:
             raise StoryError(f"{module}: {done.stdout}")
-        found: dict[str, object] = json.JSONDecoder().raw_decode(done.stdout.partition("SUCCESS => ")[2])[0]
-        return found
+        result: dict[str, object] = json.JSONDecoder().raw_decode(done.stdout.partition("SUCCESS => ")[2])[0]
+        return result
 
 
 def expect(is_so: bool, what: str) -> None:
@@ -105,8 +105,8 @@ def expect(is_so: bool, what: str) -> None:
 
 def is_running(ansible: Ansible) -> bool:
     """Whether the VM runs."""
-    found = ansible.ask("kubevirt_vmi_info", name="story", namespace="default")["resources"]
-    return isinstance(found, list) and [item["status"]["phase"] for item in found] == ["Running"]
+    instances = ansible.ask("kubevirt_vmi_info", name="story", namespace="default")["resources"]
+    return isinstance(instances, list) and [item["status"]["phase"] for item in instances] == ["Running"]
 
 
 def tell(ansible: Ansible, lab: Lab) -> None:
@@ -127,9 +127,9 @@ def tell(ansible: Ansible, lab: Lab) -> None:
     ansible.play("remove", "control_plane_remove_with_workloads=false", fails_with="default/story")
     expect(is_running(ansible), "a removal that is told not to take VMs takes none")
     ansible.play("remove", "control_plane_remove_with_workloads=true")
-    left = ansible.ask("kubevirt_control_plane_info")
-    found = (left["owner"], left["made"], left["node_patches"])
-    expect(found == ("none", [], []), "a removal that is told to take VMs leaves nothing")
+    remaining = ansible.ask("kubevirt_control_plane_info")
+    leftovers = (remaining["owner"], remaining["made"], remaining["node_patches"])
+    expect(leftovers == ("none", [], []), "a removal that is told to take VMs leaves nothing")
 
 
 def run(version: str) -> None:
@@ -153,10 +153,10 @@ def run(version: str) -> None:
 def main() -> int:
     """Run the named versions, or all; the exit code is 0 when all passed."""
     parser = argparse.ArgumentParser(prog="python -m tests.e2e.story", description=__doc__.partition("\n")[0])
-    known = ["pinned", *environments.ansible_cores()]
-    parser.add_argument("--ansible-core", action="append", choices=known, help="a version; all of them by default")
+    versions = ["pinned", *environments.ansible_cores()]
+    parser.add_argument("--ansible-core", action="append", choices=versions, help="a version; all of them by default")
     failed = []
-    for version in parser.parse_args().ansible_core or known:
+    for version in parser.parse_args().ansible_core or versions:
         try:
             run(version)
         except StoryError as error:

@@ -106,14 +106,14 @@ def use_emulation(cluster: Cluster, *, wanted: bool) -> None:
 
 
 def status(cluster: Cluster, name: str, namespace: str = "default") -> dict[str, Any]:
-    found: dict[str, Any] = cluster.running(name, namespace=namespace)["status"]
-    return found
+    vmi_status: dict[str, Any] = cluster.running(name, namespace=namespace)["status"]
+    return vmi_status
 
 
 def mark(cluster: Cluster, node: str) -> str:
-    found = cluster.get("node", node)
-    assert found is not None
-    return str(found["metadata"]["labels"].get(LABEL, ""))
+    obj = cluster.get("node", node)
+    assert obj is not None
+    return str(obj["metadata"]["labels"].get(LABEL, ""))
 
 
 def tells(cluster: Cluster, words: str, *what: str) -> None:
@@ -137,9 +137,9 @@ def test_machines_start_elsewhere_and_a_node_that_starts_none_is_quarantined_unt
 
     cluster.apply(*(preferring(bad, name, namespace) for name, namespace in MACHINES))
     for name, namespace in MACHINES:
-        found = status(cluster, name, namespace)
-        assert found["nodeName"] == good
-        (failed,) = found["failedAttempts"]
+        current = status(cluster, name, namespace)
+        assert current["nodeName"] == good
+        (failed,) = current["failedAttempts"]
         assert (failed["nodeName"], failed["nodeFault"]) == (bad, True)
         assert launcher in failed["message"]
         tells(cluster, f"attempt 1 failed on node {bad}", "vm", name, "-n", namespace)
@@ -149,8 +149,8 @@ def test_machines_start_elsewhere_and_a_node_that_starts_none_is_quarantined_unt
     tells(cluster, "NodeQuarantined", "node", bad)
 
     cluster.apply(preferring(bad, "four"))
-    found = status(cluster, "four")
-    assert (found["nodeName"], found["attempt"], found.get("failedAttempts")) == (good, 1, None)
+    current = status(cluster, "four")
+    assert (current["nodeName"], current["attempt"], current.get("failedAttempts")) == (good, 1, None)
 
     cluster.apply(pinned_to(bad, "pinned"))
     cluster.wait("vm", "pinned", ".status.printableStatus", "ErrorUnschedulable")
@@ -176,9 +176,9 @@ def test_a_run_that_does_not_start_in_time_ends_or_starts_elsewhere(cluster: Clu
         )
         cluster.wait("vmi", "ends", ".status.phase", "Failed")
 
-    found = status(cluster, "moves")
-    (failed,) = found["failedAttempts"]
-    assert (found["nodeName"], failed["nodeName"], failed["reason"]) == (good, bad, "RunTimedOut")
+    status_ = status(cluster, "moves")
+    (failed,) = status_["failedAttempts"]
+    assert (status_["nodeName"], failed["nodeName"], failed["reason"]) == (good, bad, "RunTimedOut")
 
 
 @pytest.mark.nightly
@@ -188,10 +188,10 @@ def test_a_node_with_a_hanging_kvm_reports_it_and_gets_only_machines_without_kvm
     cluster.on_node(bad, HANG_KVM)
 
     def why() -> str:
-        found = cluster.get("node", bad)
-        assert found is not None
-        said = found["metadata"]["annotations"].get(KVM_REASON, "")
-        return said if "no answer" in said and found["metadata"]["labels"][KVM_USABLE] == "false" else ""
+        instance = cluster.get("node", bad)
+        assert instance is not None
+        annotation = instance["metadata"]["annotations"].get(KVM_REASON, "")
+        return annotation if "no answer" in annotation and instance["metadata"]["labels"][KVM_USABLE] == "false" else ""
 
     cluster.eventually(why, seconds=60, what=f"{bad} says that its KVM hangs")
     cluster.apply(pinned_to(bad, "kvm"))
@@ -202,6 +202,6 @@ def test_a_node_with_a_hanging_kvm_reports_it_and_gets_only_machines_without_kvm
 
     use_emulation(cluster, wanted=True)
 
-    found = cluster.running("kvm")
-    assert (found["metadata"]["uid"], found["status"]["nodeName"]) == (waiting["metadata"]["uid"], bad)
+    instance = cluster.running("kvm")
+    assert (instance["metadata"]["uid"], instance["status"]["nodeName"]) == (waiting["metadata"]["uid"], bad)
     cluster.wait("vmi", "kvm", '.status.conditions[?(@.type=="SoftwareEmulation")].status', "True")

@@ -46,8 +46,8 @@ def a_claiming_vm(name: str, *claims: str) -> Manifest:
 def another_than(uid: str, cluster: Cluster) -> str:
     """Return the UID of the running instance; "" while it is the old one, or none runs."""
     vmi = cluster.get("vmi", "keeper") or {}
-    found: str = vmi.get("metadata", {}).get("uid", "")
-    return found if vmi.get("status", {}).get("phase") == "Running" and found != uid else ""
+    current: str = vmi.get("metadata", {}).get("uid", "")
+    return current if vmi.get("status", {}).get("phase") == "Running" and current != uid else ""
 
 
 def test_a_start_waits_for_its_claim_and_the_data_outlives_the_run(cluster: Cluster) -> None:

@@ -133,6 +133,8 @@ def test_deleted_secrets_are_recreated_and_certificates_stay_trusted_meanwhile(c
 
 def secrets(cluster: Cluster) -> dict[str, str]:
     """Return the certificates in the Secrets of the control plane, by name; without empty ones."""
-    found = {item["metadata"]["name"]: item.get("data", {}) for item in cluster.list("secrets", "-n", "kubevirt")}
-    held = {name: data.get("tls.crt") or data.get("ca.crt") for name, data in found.items()}
-    return {name: str(certificate) for name, certificate in held.items() if certificate}
+    data_by_name = {
+        item["metadata"]["name"]: item.get("data", {}) for item in cluster.list("secrets", "-n", "kubevirt")
+    }
+    certificates = {name: data.get("tls.crt") or data.get("ca.crt") for name, data in data_by_name.items()}
+    return {name: str(certificate) for name, certificate in certificates.items() if certificate}

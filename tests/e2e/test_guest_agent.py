@@ -32,15 +32,15 @@ def talking(cluster: Cluster) -> Cluster:
 
 
 def status(cluster: Cluster) -> dict[str, Any]:
-    found = cluster.get("vmi", "talking")
-    assert found is not None
-    return dict(found["status"])
+    vmi = cluster.get("vmi", "talking")
+    assert vmi is not None
+    return dict(vmi["status"])
 
 
 def test_the_agents_data_is_in_the_status(talking: Cluster) -> None:
-    said = status(talking)
-    assert said["guestOSInfo"]["id"] == "virtops-guest"
-    (own,) = [interface for interface in said["interfaces"] if interface.get("name") == "default"]
+    guest_status = status(talking)
+    assert guest_status["guestOSInfo"]["id"] == "virtops-guest"
+    (own,) = [interface for interface in guest_status["interfaces"] if interface.get("name") == "default"]
     assert (own["interfaceName"], own["infoSource"]) == ("eth0", "domain, guest-agent")
     assert own["ipAddress"] == talking.launcher("talking")["status"]["podIP"], "where it is reached"
     vm = talking.get("vm", "talking")
@@ -63,9 +63,9 @@ def test_a_libvirtd_restart_keeps_the_agent_and_a_stopped_agent_clears_its_data(
     talking.has_run("talking", seconds=HANGS_SECONDS + 10)
     talking.tell("talking", "quiet")
     talking.wait("vmi", "talking", ".status.interfaces[0].infoSource", "domain")
-    said = status(talking)
-    assert "AgentConnected" not in {condition["type"] for condition in said["conditions"]}
-    assert not said["guestOSInfo"]
+    guest_status = status(talking)
+    assert "AgentConnected" not in {condition["type"] for condition in guest_status["conditions"]}
+    assert not guest_status["guestOSInfo"]
     with pytest.raises(KubectlFailed, match="VMI does not have guest agent connected"):
         talking.kubectl("get", "--raw", f"{TALKING}/guestosinfo")
     log = talking.kubectl("logs", talking.launcher("talking")["metadata"]["name"], "-c", "compute")

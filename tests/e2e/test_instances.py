@@ -83,11 +83,11 @@ def listens(cluster: Cluster, name: str) -> str:
 
 def when(vmi: dict[str, Any], phase: str) -> datetime:
     """Return when an instance reached a phase."""
-    found = {
+    times = {
         timestamp["phase"]: timestamp["phaseTransitionTimestamp"]
         for timestamp in vmi["status"]["phaseTransitionTimestamps"]
     }
-    return datetime.fromisoformat(found[phase])
+    return datetime.fromisoformat(times[phase])
 
 
 def test_an_instance_deleted_gracefully_has_succeeded_within_its_grace_period(cluster: Cluster) -> None:

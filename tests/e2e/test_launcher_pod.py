@@ -105,10 +105,10 @@ def test_user_data_reaches_the_guest_and_no_environment(cluster: Cluster) -> Non
         "    if sys.argv[1].encode() in found:\n"
         "        print(path)\n"
     )
-    found = [line for node in cluster.nodes for line in cluster.on_node(node, script, words).splitlines()]
+    lines = [line for node in cluster.nodes for line in cluster.on_node(node, script, words).splitlines()]
     cluster.kubectl("delete", "vm", "seeded")
 
-    assert found == []
+    assert lines == []
 
 
 @pytest.mark.nightly
@@ -136,8 +136,8 @@ def test_a_pod_that_fills_its_launcher_directory_is_evicted(cluster: Cluster) ->
         return "" if vmi is None else vmi["status"]["phase"]
 
     # The kubelet measures the volumes of a Pod every one to two minutes.
-    said = cluster.eventually(evicted, seconds=240, what=f"pod/{pod} is evicted")
-    assert 'EmptyDir volume "run" exceeds the limit' in said[0]
+    message = cluster.eventually(evicted, seconds=240, what=f"pod/{pod} is evicted")
+    assert 'EmptyDir volume "run" exceeds the limit' in message[0]
     # The eviction has a grace period of one second: enough for a booted guest to shut down on the power button.
     cluster.eventually(lambda: phase() in ("Failed", "Succeeded"), seconds=30, what="vmi/greedy has ended")
     cluster.kubectl("delete", "vmi", "greedy")

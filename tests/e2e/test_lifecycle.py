@@ -126,10 +126,10 @@ def tells(cluster: Cluster, uid: str, kind: str, reason: str) -> str:
     """Wait for an Event and return its message."""
 
     def look() -> str:
-        return next((said for type_, why, said in cluster.told(uid) if (type_, why) == (kind, reason)), "")
+        return next((message for type_, why, message in cluster.told(uid) if (type_, why) == (kind, reason)), "")
 
-    said: str = cluster.eventually(look, seconds=20, what=f"{kind} {reason} of {uid}")
-    return said
+    message: str = cluster.eventually(look, seconds=20, what=f"{kind} {reason} of {uid}")
+    return message
 
 
 def is_stopped(cluster: Cluster, name: str) -> dict[str, Any]:
@@ -183,10 +183,15 @@ def test_a_guest_that_ignores_the_power_button_is_ended_after_its_grace_period(c
 
     cluster.wait_gone("vmi", "deaf", seconds=30)
     assert "did not shut down within its grace period" in tells(cluster, uid, "Warning", "Stopped")
-    ends = [(why, said) for _unused, why, said in cluster.told(uid) if why in ("ShuttingDown", "Deleted", "Stopped")]
+    ends = [
+        (why, message) for _unused, why, message in cluster.told(uid) if why in ("ShuttingDown", "Deleted", "Stopped")
+    ]
     # virt-handler counts from its shutdown request, the launcher from the deletion of its Pod: either may be first.
     assert [why for why, _unused in ends if why != "Deleted"] == ["ShuttingDown", "Stopped"]
-    assert [said for why, said in ends if why == "Deleted"] in ([], ["Signaled Deletion: its grace period is over"])
+    assert [message for why, message in ends if why == "Deleted"] in (
+        [],
+        ["Signaled Deletion: its grace period is over"],
+    )
 
 
 def test_a_forced_stop_does_not_wait_for_the_grace_period(cluster: Cluster) -> None:

@@ -33,15 +33,15 @@ def change(cluster: Cluster, machine: str = "grower", **template: Any) -> None:
 
 def conditions(cluster: Cluster, kind: str, machine: str = "grower") -> dict[str, str]:
     """Return the conditions by type."""
-    found = cluster.get(kind, machine)
-    assert found is not None
-    return {condition["type"]: condition.get("message", "") for condition in found["status"].get("conditions", ())}
+    obj = cluster.get(kind, machine)
+    assert obj is not None
+    return {condition["type"]: condition.get("message", "") for condition in obj["status"].get("conditions", ())}
 
 
 def topology(cluster: Cluster) -> tuple[str, int]:
-    found = cluster.get("vmi", "grower")
-    assert found is not None
-    return found["status"]["nodeName"], found["status"]["currentCPUTopology"]["sockets"]
+    vmi = cluster.get("vmi", "grower")
+    assert vmi is not None
+    return vmi["status"]["nodeName"], vmi["status"]["currentCPUTopology"]["sockets"]
 
 
 def test_a_guest_gets_another_cpu_on_the_node_that_its_vm_now_selects(nodes: Cluster) -> None:
@@ -80,10 +80,10 @@ def test_removing_a_socket_needs_a_restart(nodes: Cluster) -> None:
 
 
 def memory(cluster: Cluster) -> dict[str, str]:
-    found = cluster.get("vmi", "swelling")
-    assert found is not None
-    told: dict[str, str] = found["status"]["memory"]
-    return told
+    vmi = cluster.get("vmi", "swelling")
+    assert vmi is not None
+    reported: dict[str, str] = vmi["status"]["memory"]
+    return reported
 
 
 def test_guest_memory_grows_and_shrinks_within_the_limit_of_its_pod(nodes: Cluster) -> None:

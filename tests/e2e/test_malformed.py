@@ -34,8 +34,8 @@ def is_unschedulable(pod: Pod) -> bool:
 def has_state(pod: Pod, state: str, reasons: tuple[str, ...]) -> bool:
     """Whether a container is in a state for one of these reasons."""
     parts = ("initContainerStatuses", "containerStatuses")
-    found = [item["state"].get(state) or {} for part in parts for item in pod["status"].get(part, ())]
-    return any(item.get("reason") in reasons for item in found)
+    states = [item["state"].get(state) or {} for part in parts for item in pod["status"].get(part, ())]
+    return any(item.get("reason") in reasons for item in states)
 
 
 def lacks_an_image(pod: Pod) -> bool:
@@ -88,9 +88,9 @@ def test_a_missing_kernel_ends_the_run_with_its_reason(cluster: Cluster, number:
     cluster.wait("vmi", name, ".status.phase", "Failed", seconds=60)
     vmi = cluster.get("vmi", name)
     assert vmi is not None
-    said = {condition["type"]: condition for condition in vmi["status"]["conditions"]}
-    assert "no-such-kernel" in said["Synchronized"]["message"]
-    assert said["Ready"]["status"] == "False"
+    conditions = {condition["type"]: condition for condition in vmi["status"]["conditions"]}
+    assert "no-such-kernel" in conditions["Synchronized"]["message"]
+    assert conditions["Ready"]["status"] == "False"
     assert "Running" not in [timestamp["phase"] for timestamp in vmi["status"]["phaseTransitionTimestamps"]]
     cluster.kubectl("delete", "vmi", name)
     cluster.wait_gone("vmi", name)

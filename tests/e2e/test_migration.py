@@ -88,13 +88,13 @@ VMIS, PODS = "/apis/kubevirt.io/v1/namespaces/default/virtualmachineinstances", 
 
 def written(cluster: Cluster, path: str, since: str) -> list[dict[str, Any]]:
     """Return all versions of the objects of a kind since then; the API server keeps them for some minutes."""
-    said = cluster.kubectl("get", "--raw", f"{path}?watch=1&resourceVersion={since}&timeoutSeconds=2")
-    return [json.loads(line)["object"] for line in said.splitlines()]
+    output = cluster.kubectl("get", "--raw", f"{path}?watch=1&resourceVersion={since}&timeoutSeconds=2")
+    return [json.loads(line)["object"] for line in output.splitlines()]
 
 
 def is_true(body: dict[str, Any] | None, kind: str) -> bool:
-    said = [] if body is None else body.get("status", {}).get("conditions", [])
-    return any((item["type"], item["status"]) == (kind, "True") for item in said)
+    conditions = [] if body is None else body.get("status", {}).get("conditions", [])
+    return any((item["type"], item["status"]) == (kind, "True") for item in conditions)
 
 
 def first(versions: list[dict[str, Any]], is_so: Callable[[dict[str, Any]], bool]) -> int:

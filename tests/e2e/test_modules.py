@@ -86,8 +86,8 @@ def test_the_guest_of_an_instance_is_operated(task: Task) -> None:
     assert "Paused" in conditions(made)
     agent = {"type": "AgentConnected"}
     assert changed(task("kubevirt_vmi", **bare, state="unpaused", wait_condition=agent))
-    (told,) = task("kubevirt_vmi_info", name="bare", guest=True)["guests"]
-    assert (told["agent"], told["info"]["os"]["id"]) == (True, "virtops-guest")
+    (guest,) = task("kubevirt_vmi_info", name="bare", guest=True)["guests"]
+    assert (guest["agent"], guest["info"]["os"]["id"]) == (True, "virtops-guest")
 
     frozen = task("kubevirt_vmi", **bare, state="frozen", unfreeze_timeout=60)
     assert (changed(frozen), frozen["result"]["status"]["fsFreezeStatus"]) == (True, "frozen")

@@ -113,9 +113,9 @@ def test_a_node_that_comes_back_ends_former_guests_before_it_starts_any(cluster:
     next_uid = cluster.running("following", seconds=60)["metadata"]["uid"]
     assert not [item for item in seen if {uid, next_uid} <= {*item}], "it started beside what was no longer the node's"
     assert cluster.emulators() == sorted([renewed, next_uid])
-    told = [(item["event"], item.get("uid", "")) for item in handler_log(cluster, node)]
-    came_back = max(index for index, one in enumerate(told) if one[0] == "the node is clear")
-    assert told.index(("domain started", next_uid)) > came_back
+    events = [(item["event"], item.get("uid", "")) for item in handler_log(cluster, node)]
+    came_back = max(index for index, one in enumerate(events) if one[0] == "the node is clear")
+    assert events.index(("domain started", next_uid)) > came_back
     cluster.healthy(seconds=120)
     for name in ("left", "following"):
         cluster.kubectl("delete", "vm", name)

@@ -139,13 +139,13 @@ def test_the_commands_work_and_leave_nothing(lab: Lab, cluster: Cluster, reader:
     *story, removal = STORY.commands
     for command in story:
         code = reader.enter(command)
-        said = reader.said[command]
+        output = reader.said[command]
         if "virtops.kubevirt.deploy" in command and EMULATION not in command and code != 0:
             lacks_kvm = True
-            assert "cannot run guests on KVM" in said, said[-6000:]
-            assert EMULATION in said.replace("\n", " "), "the remedy is said in full"
+            assert "cannot run guests on KVM" in output, output[-6000:]
+            assert EMULATION in output.replace("\n", " "), "the remedy is said in full"
             continue
-        assert code == 0, f"{command}:\n{said[-6000:]}"
+        assert code == 0, f"{command}:\n{output[-6000:]}"
     assert "first" in reader.said["kubectl get virtualmachines"]
     for look in ("kubectl get virtualmachines", "kubectl get virtualmachine web"):
         assert "Running" in reader.said[look]

@@ -45,8 +45,8 @@ def test_a_set_is_scaled_from_zero_to_three_guests_and_down_to_one(cluster: Clus
 
 def instances(cluster: Cluster, name: str) -> dict[str, tuple[str, str]]:
     """Return name, UID and phase of each instance of a set."""
-    found = cluster.list("vmi", "-l", f"app={name}")
-    return {item["metadata"]["name"]: (item["metadata"]["uid"], item["status"].get("phase", "")) for item in found}
+    vmis = cluster.list("vmi", "-l", f"app={name}")
+    return {item["metadata"]["name"]: (item["metadata"]["uid"], item["status"].get("phase", "")) for item in vmis}
 
 
 @pytest.mark.nightly

@@ -101,9 +101,9 @@ def phase(cluster: Cluster, name: str) -> str:
 
 
 def offered(cluster: Cluster, node: str) -> str:
-    found = cluster.get("node", node)
-    assert found is not None
-    return str(found["status"]["allocatable"].get(TUN, ""))
+    obj = cluster.get("node", node)
+    assert obj is not None
+    return str(obj["status"]["allocatable"].get(TUN, ""))
 
 
 def counts_on(cluster: Cluster, name: str) -> None:
@@ -114,8 +114,8 @@ def counts_on(cluster: Cluster, name: str) -> None:
 
 def starts(cluster: Cluster) -> list[tuple[str, int]]:
     """Return UID and restarts of each virt-handler."""
-    found = cluster.list("pods", "-n", "kubevirt", "-l", "kubevirt.io=virt-handler")
-    return [(item["metadata"]["uid"], item["status"]["containerStatuses"][0]["restartCount"]) for item in found]
+    pods = cluster.list("pods", "-n", "kubevirt", "-l", "kubevirt.io=virt-handler")
+    return [(item["metadata"]["uid"], item["status"]["containerStatuses"][0]["restartCount"]) for item in pods]
 
 
 def pause(cluster: Cluster, name: str) -> None:
@@ -137,7 +137,9 @@ def test_a_node_without_virt_handler_gets_no_machines_and_reports_ended_guests_l
 
     cluster.wait("node", node, SCHEDULABLE, "true")
     cluster.running("early")
-    assert [said for _unused, why, said in cluster.told(uid) if why == "Stopped"] == [CRASHED], "once, whoever tells it"
+    assert [message for _unused, why, message in cluster.told(uid) if why == "Stopped"] == [CRASHED], (
+        "once, whoever tells it"
+    )
     with pytest.raises(KubectlFailed, match="ServiceUnavailable"):
         pause(cluster, "hidden")
     assert phase(cluster, "hidden") == "Running", "that it cannot be reached is no proof of its death"

@@ -41,15 +41,15 @@ def test_patching_running_to_true_boots_the_guest_with_its_user_data(cirros: Clu
 
 
 def test_the_leader_counts_it_in_its_metrics(cirros: Cluster) -> None:
-    said = [
+    output = [
         cirros.kubectl(
             "get", "--raw", f"/api/v1/namespaces/kubevirt/pods/{item['metadata']['name']}:8080/proxy/metrics"
         )
         for item in cirros.list("pods", "-n", "kubevirt", "-l", "kubevirt.io=virt-controller")
     ]
 
-    assert any('kubevirt_vmi_info{name="vm-cirros",namespace="default"' in item for item in said)
-    assert any('phase_transition_time_from_creation_seconds_count{phase="Running"}' in item for item in said)
+    assert any('kubevirt_vmi_info{name="vm-cirros",namespace="default"' in item for item in output)
+    assert any('phase_transition_time_from_creation_seconds_count{phase="Running"}' in item for item in output)
 
 
 def test_deleting_the_instance_restarts_the_vm(cirros: Cluster) -> None:

@@ -86,8 +86,8 @@ def image_of(cluster: Cluster, name: str) -> str:
     (compute,) = (
         container for container in cluster.launcher(name)["spec"]["containers"] if container["name"] == "compute"
     )
-    found: str = compute["image"]
-    return found
+    image: str = compute["image"]
+    return image
 
 
 def counts_on(cluster: Cluster, pod: str, before: int) -> bool:
@@ -98,8 +98,8 @@ def ended_at(migration: dict[str, Any]) -> str:
     (last,) = (
         timestamp for timestamp in migration["status"]["phaseTransitionTimestamps"] if timestamp["phase"] == "Succeeded"
     )
-    found: str = last["phaseTransitionTimestamp"]
-    return found
+    times: str = last["phaseTransitionTimestamp"]
+    return times
 
 
 @pytest.mark.nightly

@@ -30,15 +30,15 @@ Task = Callable[..., Result]
 @pytest.fixture(scope="package")
 def lab(worker_id: str) -> Iterator[Lab]:
     """One per worker."""
-    with serving(f"modules-{worker_id}") as found:
-        yield found
+    with serving(f"modules-{worker_id}") as running:
+        yield running
 
 
 @pytest.fixture
 def api(lab: Lab) -> Iterator[Api]:
-    found = lab.api()
-    yield found
-    found.close()
+    client = lab.api()
+    yield client
+    client.close()
 
 
 @pytest.fixture(scope="package")

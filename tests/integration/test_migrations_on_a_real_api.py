@@ -67,10 +67,10 @@ class VirtController(threading.Thread):
             self._go_on(path, migration, status)
 
     def _go_on(self, path: str, migration: dict[str, Any], status: dict[str, Any]) -> None:
-        held = self.holds.get(migration["spec"]["vmiName"], self.brings_to)
-        if held == "Running":
-            self._enter(path, status, held)
-        elif held != "Scheduling":
+        phase = self.holds.get(migration["spec"]["vmiName"], self.brings_to)
+        if phase == "Running":
+            self._enter(path, status, phase)
+        elif phase != "Scheduling":
             self._end(path, migration, status)
 
     def _end(self, path: str, migration: dict[str, Any], status: dict[str, Any]) -> None:
@@ -131,8 +131,8 @@ def pin(api: Api, name: str, **spec: str) -> None:
 
 
 def node(api: Api, name: str) -> str:
-    found: str = (api.get(f"{INSTANCES}/{name}") or {})["status"]["nodeName"]
-    return found
+    node: str = (api.get(f"{INSTANCES}/{name}") or {})["status"]["nodeName"]
+    return node
 
 
 def test_a_machine_is_moved_once(task: Task, api: Api, controller: VirtController) -> None:
@@ -144,8 +144,8 @@ def test_a_machine_is_moved_once(task: Task, api: Api, controller: VirtControlle
     assert (moved["changed"], moved["method"], moved["node"], moved["phase"]) == (True, "create", "node-2", "Succeeded")
     assert [item["phase"] for item in moved["phases"]] == ["Scheduling", "Succeeded"]
     assert task("kubevirt_migration", name="moves", target_node="node-2")["changed"] is False
-    (found,) = task("kubevirt_migration_info", vm="moves", wait=True)["resources"]
-    assert found["status"]["phase"] == "Succeeded"
+    (migration,) = task("kubevirt_migration_info", vm="moves", wait=True)["resources"]
+    assert migration["status"]["phase"] == "Succeeded"
 
 
 def test_a_failure_and_a_timeout_report_the_phase(task: Task, controller: VirtController) -> None:
@@ -156,9 +156,9 @@ def test_a_failure_and_a_timeout_report_the_phase(task: Task, controller: VirtCo
     controller.brings_to = "Scheduling"
     late = task("kubevirt_migration", name="moves", wait_timeout=3)
     assert "is not over after 3 s, it is Scheduling" in late["msg"]
-    (found,) = task("kubevirt_migration_info", unfinished=True)["resources"]
+    (migration,) = task("kubevirt_migration_info", unfinished=True)["resources"]
     again = task("kubevirt_migration", "--check", name="moves")
-    assert (again["changed"], again["result"]["metadata"]["name"]) == (False, found["metadata"]["name"])
+    assert (again["changed"], again["result"]["metadata"]["name"]) == (False, migration["metadata"]["name"])
     cancelled = task("kubevirt_migration", name="moves", state="absent")
     assert (cancelled["changed"], cancelled["method"]) == (True, "delete")
     assert task("kubevirt_migration", name="moves", state="absent")["changed"] is False
@@ -201,15 +201,15 @@ def is_cordoned(api: Api) -> bool:
 
 def test_a_node_is_drained_once_and_uncordoned(lab: Lab, place: Path, api: Api, controller: VirtController) -> None:
     here = {"drain_node_name": "node-1", "drain_node_wait_timeout": 60}
-    code, said = drained(lab, place, "--check", **here)
-    assert (code, is_cordoned(api), node(api, "moves")) == (0, False, "node-1"), said
-    code, said = drained(lab, place, **here)
-    assert code == 0, said
+    code, output = drained(lab, place, "--check", **here)
+    assert (code, is_cordoned(api), node(api, "moves")) == (0, False, "node-1"), output
+    code, output = drained(lab, place, **here)
+    assert code == 0, output
     assert (is_cordoned(api), node(api, "moves"), node(api, "stays")) == (True, "node-2", "node-2")
-    code, said = drained(lab, place, **here)
-    assert (code, "changed=0" in said) == (0, True), said
-    code, said = drained(lab, place, **here, drain_node_state="uncordoned")
-    assert (code, "changed=1" in said, is_cordoned(api)) == (0, True, False), said
+    code, output = drained(lab, place, **here)
+    assert (code, "changed=0" in output) == (0, True), output
+    code, output = drained(lab, place, **here, drain_node_state="uncordoned")
+    assert (code, "changed=1" in output, is_cordoned(api)) == (0, True, False), output
 
 
 def test_a_failed_drain_names_the_machines_that_cannot_move_and_uncordons_the_node(
@@ -217,17 +217,17 @@ def test_a_failed_drain_names_the_machines_that_cannot_move_and_uncordons_the_no
 ) -> None:
     pin(api, "stays", evictionStrategy="LiveMigrate")
     here = {"drain_node_name": "node-1", "drain_node_wait_timeout": 60}
-    code, said = drained(lab, place, **here)
+    code, output = drained(lab, place, **here)
     assert code != 0
     assert (
-        "cannot leave, and their evictionStrategy is LiveMigrate. default/stays: its condition LiveMigratable" in said
+        "cannot leave, and their evictionStrategy is LiveMigrate. default/stays: its condition LiveMigratable" in output
     )
-    assert "It takes Pods again, as before." in said
+    assert "It takes Pods again, as before." in output
     assert (is_cordoned(api), node(api, "moves")) == (False, "node-2")
     api.patch(f"{NODES}/node-1", {"spec": {"unschedulable": True}})
-    code, said = drained(lab, place, **here)
+    code, output = drained(lab, place, **here)
     assert code != 0
-    assert "It stays cordoned, as before." in said
+    assert "It stays cordoned, as before." in output
     assert is_cordoned(api)
 
 
@@ -236,9 +236,11 @@ def test_migrations_that_have_not_started_are_cancelled_when_the_node_is_uncordo
 ) -> None:
     """Such a migration would leave a schedulable node as soon as another node has room."""
     controller.holds = {"moves": "Running", "stays": "Scheduling"}
-    code, said = drained(lab, place, drain_node_name="node-1", drain_node_wait_timeout=6)
+    code, output = drained(lab, place, drain_node_name="node-1", drain_node_wait_timeout=6)
     assert code != 0
-    assert "It takes Pods again, as before. Cancelled since, for it had not begun to move: default/stays." in said, said
+    assert "It takes Pods again, as before. Cancelled since, for it had not begun to move: default/stays." in output, (
+        output
+    )
     assert not is_cordoned(api)
     assert unfinished(task) == {"moves"}
 
@@ -250,12 +252,14 @@ def test_pending_migrations_continue_when_the_node_stays_cordoned(
     controller.holds = {"moves": "Scheduling", "stays": "Scheduling"}
     api.patch(f"{NODES}/node-1", {"spec": {"unschedulable": True}})
     here = {"drain_node_name": "node-1", "drain_node_wait_timeout": 6}
-    code, said = drained(lab, place, **here)
-    assert (code != 0, "It stays cordoned, as before." in said, "Cancelled" in said) == (True, True, False), said
+    code, output = drained(lab, place, **here)
+    assert (code != 0, "It stays cordoned, as before." in output, "Cancelled" in output) == (True, True, False), output
     assert unfinished(task) == {"moves", "stays"}
     api.patch(f"{NODES}/node-1", {"spec": {"unschedulable": None}})
-    code, said = drained(lab, place, **here)
-    assert (code != 0, "It takes Pods again, as before." in said, "Cancelled" in said) == (True, True, False), said
+    code, output = drained(lab, place, **here)
+    assert (code != 0, "It takes Pods again, as before." in output, "Cancelled" in output) == (True, True, False), (
+        output
+    )
     assert unfinished(task) == {"moves", "stays"}
 
 
@@ -289,17 +293,17 @@ def test_machines_that_others_evict_are_reported(
     api.create(budgets, budget)
     pin(api, "stays", evictionStrategy="External")
 
-    code, said = drained(lab, place, drain_node_name="node-1", drain_node_wait_timeout=6)
+    code, output = drained(lab, place, drain_node_name="node-1", drain_node_wait_timeout=6)
     api.delete(f"{budgets}/external")
 
     assert code != 0
     assert (
         "Node node-1 is not empty: these machines are still there, and their evictionStrategy is External, so somebody"
         " else is to move or stop them. default/stays: its condition LiveMigratable is False"
-        " (HostDeviceNotLiveMigratable: a GPU)" in said
-    ), said[-3000:]
-    assert "stop them yourself (kubevirt_vm with state=stopped). Failed to delete pod default/launcher" in said
-    assert "It takes Pods again, as before." in said
+        " (HostDeviceNotLiveMigratable: a GPU)" in output
+    ), output[-3000:]
+    assert "stop them yourself (kubevirt_vm with state=stopped). Failed to delete pod default/launcher" in output
+    assert "It takes Pods again, as before." in output
     assert not (api.get(launcher) or {})["metadata"].get("deletionTimestamp")
     assert node(api, "moves") == "node-2"
 
@@ -317,24 +321,24 @@ def test_a_node_that_could_not_be_cordoned_is_not_reported_as_cordoned(
     api.create(f"{rbac}/clusterrolebindings", binding)
 
     reader = {"K8S_AUTH_IMPERSONATE_USER": "reader"}
-    code, said = drained(lab, place, drain_node_name="node-1", drain_node_wait_timeout=6, by=reader)
+    code, output = drained(lab, place, drain_node_name="node-1", drain_node_wait_timeout=6, by=reader)
 
     assert code != 0
-    assert "Node node-1 could not be cordoned, and nothing was done: " in said, said[-3000:]
-    assert 'User "reader" cannot patch resource "nodes"' in said.replace("\\", "")
-    assert "Who runs the role needs the right to patch nodes." in said
-    assert "stays cordoned" not in said
+    assert "Node node-1 could not be cordoned, and nothing was done: " in output, output[-3000:]
+    assert 'User "reader" cannot patch resource "nodes"' in output.replace("\\", "")
+    assert "Who runs the role needs the right to patch nodes." in output
+    assert "stays cordoned" not in output
     assert not is_cordoned(api)
 
 
 def test_a_drain_whose_pods_do_not_end_times_out(
     lab: Lab, place: Path, api: Api, controller: VirtController, launcher: str
 ) -> None:
-    code, said = drained(lab, place, drain_node_name="node-1", drain_node_wait_timeout=12)
-    left = api.get(launcher) or {"metadata": {}}
+    code, output = drained(lab, place, drain_node_name="node-1", drain_node_wait_timeout=12)
+    remaining = api.get(launcher) or {"metadata": {}}
 
     assert code != 0
-    assert left["metadata"].get("deletionTimestamp"), said
-    assert "Node node-1 is not empty: Pods are left there: launcher." in said, said[-2500:]
-    assert "It takes Pods again, as before." in said
+    assert remaining["metadata"].get("deletionTimestamp"), output
+    assert "Node node-1 is not empty: Pods are left there: launcher." in output, output[-2500:]
+    assert "It takes Pods again, as before." in output
     assert not is_cordoned(api)

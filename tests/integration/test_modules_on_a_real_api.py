@@ -51,9 +51,9 @@ def definition(name: str, **labels: str) -> dict[str, Any]:
 
 
 def read(api: Api, name: str) -> dict[str, Any]:
-    found = api.get(f"{VMS}/{name}")
-    assert found is not None
-    return found
+    vm = api.get(f"{VMS}/{name}")
+    assert vm is not None
+    return vm
 
 
 def test_options_create_change_and_keep(task: Task, api: Api) -> None:
@@ -119,8 +119,8 @@ def test_a_definition_removes_only_what_it_declared_before(task: Task, api: Api)
 
 
 def machine(api: Api, name: str) -> dict[str, Any]:
-    found: dict[str, Any] = read(api, name)["spec"]["template"]["spec"]
-    return found
+    spec: dict[str, Any] = read(api, name)["spec"]["template"]["spec"]
+    return spec
 
 
 def names(items: list[dict[str, Any]]) -> list[str]:
@@ -156,9 +156,9 @@ def test_a_null_removes_fields_of_others_and_fields_written_beside_it_can_be_rem
     spec.update({"nodeSelector": None, "hostname": "h"})
     spec["domain"]["firmware"] = {"bootloader": {"efi": {"secureBoot": False}}}
     assert task(definition=declared)["changed"] is True
-    found = machine(api, "nulls")
-    assert ("nodeSelector" in found, found["hostname"]) == (False, "h")
-    assert list(found["domain"]["firmware"]["bootloader"]) == ["efi"]
+    vm = machine(api, "nulls")
+    assert ("nodeSelector" in vm, vm["hostname"]) == (False, "h")
+    assert list(vm["domain"]["firmware"]["bootloader"]) == ["efi"]
     assert task(definition=declared)["changed"] is False
     del spec["hostname"]
     assert task(definition=declared)["changed"] is True
@@ -239,8 +239,8 @@ def test_many_are_created_read_and_deleted_at_once(task: Task) -> None:
     machine = {"memory": "64Mi", "image": "registry/guest:1", "running": False, "labels": {"app": "many"}}
     assert task(vms=vms, **machine)["changed"] is True
     assert task(vms=vms, **machine)["changed"] is False
-    found = task("kubevirt_vm_info", label_selectors=["app=many"])["resources"]
-    assert len(found) == 12
+    machines = task("kubevirt_vm_info", label_selectors=["app=many"])["resources"]
+    assert len(machines) == 12
     gone = task(vms=vms, state="absent", wait=True, wait_timeout=20)
     assert [item["method"] for item in gone["results"]] == ["delete"] * 12
     assert task("kubevirt_vm_info", label_selectors=["app=many"])["resources"] == []
@@ -285,8 +285,8 @@ def test_a_set_is_created_scaled_and_left_to_an_autoscaler(task: Task, api: Api)
     whole["spec"]["template"]["spec"]["hostname"] = "h"
     assert task("kubevirt_replicaset", definition=whole)["method"] == "apply"
     assert task("kubevirt_replicaset", definition=whole)["changed"] is False
-    (found,) = task("kubevirt_replicaset_info", name="workers")["resources"]
-    assert (found["spec"]["replicas"], found["spec"]["template"]["spec"]["hostname"]) == (3, "h")
+    (replica_set,) = task("kubevirt_replicaset_info", name="workers")["resources"]
+    assert (replica_set["spec"]["replicas"], replica_set["spec"]["template"]["spec"]["hostname"]) == (3, "h")
     late = task("kubevirt_replicaset_info", name="workers", wait=True, wait_timeout=1)
     assert "default/workers is not ready after 1 s: 0 of 3 instances are ready, 0 are there" in late["msg"]
     assert task("kubevirt_replicaset", name="workers", state="absent", wait=True)["method"] == "delete"
@@ -314,9 +314,9 @@ def test_a_pool_is_created_changed_and_left_to_an_autoscaler(task: Task, api: Ap
     machine["template"]["spec"]["hostname"] = "h"
     assert task("kubevirt_pool", definition=whole)["method"] == "apply"
     assert task("kubevirt_pool", definition=whole)["changed"] is False
-    (found,) = task("kubevirt_pool_info", name="pooled")["resources"]
-    assert (found["spec"]["replicas"], found["spec"]["updateStrategy"]) == (3, {"unmanaged": {}})
-    assert found["spec"]["virtualMachineTemplate"]["spec"]["template"]["spec"]["hostname"] == "h"
+    (pool,) = task("kubevirt_pool_info", name="pooled")["resources"]
+    assert (pool["spec"]["replicas"], pool["spec"]["updateStrategy"]) == (3, {"unmanaged": {}})
+    assert pool["spec"]["virtualMachineTemplate"]["spec"]["template"]["spec"]["hostname"] == "h"
     late = task("kubevirt_pool_info", name="pooled", wait=True, wait_timeout=1)
     assert "default/pooled is not ready after 1 s: 0 of 3 machines are ready, 0 are there" in late["msg"]
     assert task("kubevirt_pool", name="pooled", state="absent", wait=True)["method"] == "delete"
@@ -366,16 +366,16 @@ def test_objects_of_the_role_and_foreign_ones_of_the_same_name_are_told_apart(ta
     wanted = [a_deployment("made"), a_deployment("foreign")]
     api.create(DEPLOYMENTS, wanted[0])
     api.create(DEPLOYMENTS, {**wanted[1], "metadata": {"name": "foreign", "namespace": "default"}})
-    found = task("kubevirt_control_plane_info", namespace="default", definitions=wanted)
+    installed = task("kubevirt_control_plane_info", namespace="default", definitions=wanted)
     for item in wanted:
         api.delete(f"{DEPLOYMENTS}/{item['metadata']['name']}")
-    assert [item["metadata"]["name"] for item in found["made"]] == ["made"]
-    assert found["namesakes"] == ["Deployment default/foreign"]
-    assert found["superfluous"] == []
+    assert [item["metadata"]["name"] for item in installed["made"]] == ["made"]
+    assert installed["namesakes"] == ["Deployment default/foreign"]
+    assert installed["superfluous"] == []
 
 
 def test_a_cluster_without_a_control_plane_is_reported(task: Task) -> None:
     """The CRDs of this lab have no label of an installer."""
-    found = task("kubevirt_control_plane_info", validate_certs=True)
-    assert (found["owner"], found["version"], found["namespace"]) == ("other", None, None)
-    assert "unknown installer" in found["evidence"]
+    installed = task("kubevirt_control_plane_info", validate_certs=True)
+    assert (installed["owner"], installed["version"], installed["namespace"]) == ("other", None, None)
+    assert "unknown installer" in installed["evidence"]

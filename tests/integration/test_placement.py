@@ -61,10 +61,10 @@ def deployed(lab: Lab, kubectl: Kubectl, tmp_path_factory: pytest.TempPathFactor
     defaults = yaml.safe_load((ROLE / "defaults/main.yml").read_text())
     asked = {name: defaults[f"control_plane_{name}"] for name in ("node_selector", "tolerations")}
     place = linked_under(tmp_path_factory.mktemp("ansible"))
-    found = run_module(lab.kubeconfig, place, "kubevirt_control_plane_info", **asked)
-    assert found["control_plane_nodes"] == ["control-plane"], found
-    told = {name: found[name] for name in ("control_plane_nodes", "kept_control_plane_nodes")}
-    made = render(tmp_path_factory.mktemp("rendered"), {}, **told)
+    installed = run_module(lab.kubeconfig, place, "kubevirt_control_plane_info", **asked)
+    assert installed["control_plane_nodes"] == ["control-plane"], installed
+    reported = {name: installed[name] for name in ("control_plane_nodes", "kept_control_plane_nodes")}
+    made = render(tmp_path_factory.mktemp("rendered"), {}, **reported)
     for item in made["definitions"]:
         if item["kind"] in NEEDED:
             kubectl("apply", "-f", "-", body=item)

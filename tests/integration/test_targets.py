@@ -26,8 +26,8 @@ def collection(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def lab() -> Iterator[Lab]:
-    with serving("targets") as found:
-        yield found
+    with serving("targets") as served:
+        yield served
 
 
 def test_without_a_cluster_targets_are_skipped_and_nothing_fails(collection: Path) -> None:

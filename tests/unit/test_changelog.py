@@ -18,7 +18,7 @@ FOREIGN = re.compile(r"\b(?:[BCEILMOPUV]|RV)\(|(?<!`)`(?!`)|\]\(")
 def foreign_markup(text: str) -> list[str]:
     """Return the places with markup that is not reStructuredText."""
     outside = re.sub(r"``.*?``", lambda code: " " * len(code[0]), text, flags=re.DOTALL)
-    return [text[found.start() : found.start() + 30] for found in FOREIGN.finditer(outside)]
+    return [text[places.start() : places.start() + 30] for places in FOREIGN.finditer(outside)]
 
 
 @pytest.mark.parametrize("path", WRITTEN, ids=lambda item: item.name)

@@ -25,6 +25,6 @@ PACKED = frozenset({"MANIFEST.json", "FILES.json", "README.md", "roles/a/README.
     ],
 )
 def test_problems_of_a_tarball(packed: frozenset[str], words: list[str]) -> None:
-    found = problems(packed, TRACKED)
-    assert len(found) == len(words)
-    assert all(text.startswith(word) for text, word in zip(found, words, strict=True))
+    result = problems(packed, TRACKED)
+    assert len(result) == len(words)
+    assert all(text.startswith(word) for text, word in zip(result, words, strict=True))

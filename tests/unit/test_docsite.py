@@ -41,9 +41,9 @@ def options(module: str) -> set[str]:
     known: set[str] = set()
     names = [f"modules/{module}", *(f"doc_fragments/{item}" for item in ("auth", "wait", "machine", "read"))]
     for text in ((ROOT / f"plugins/{name}.py").read_text() for name in names):
-        found = re.search(r'DOCUMENTATION = r"""\n(.*?)"""', text, re.DOTALL)
-        assert found
-        known |= set(yaml.safe_load(found.group(1))["options"])
+        matches = re.search(r'DOCUMENTATION = r"""\n(.*?)"""', text, re.DOTALL)
+        assert matches
+        known |= set(yaml.safe_load(matches.group(1))["options"])
     return known
 
 
@@ -55,10 +55,10 @@ def variables(role: str) -> set[str]:
 
 @pytest.mark.parametrize("guide", GUIDES, ids=[guide.stem for guide in GUIDES])
 def test_examples_use_existing_options(guide: Path) -> None:
-    found = [task for example in examples(guide) for task in tasks(example)]
+    unknown = [task for example in examples(guide) for task in tasks(example)]
 
-    assert found, "a guide shows how"
-    for task in found:
+    assert unknown, "a guide shows how"
+    for task in unknown:
         for key, value in task.items():
             if key.startswith(OURS):
                 assert set(value or {}) <= options(key.removeprefix(OURS))

@@ -77,6 +77,6 @@ def test_variables_of_playbooks_have_a_prefix_and_are_in_the_readme() -> None:
 def expressions(path: Path) -> str:
     """Return the templates and conditions of a file, without quoted texts."""
     text = re.sub(r"(?m)^\s*#.*$", "", path.read_text())
-    found = [*re.findall(r"{{(.*?)}}", text, re.DOTALL), *re.findall(r"(?m)^\s*(?:that|when|-): ?(.*)$", text)]
-    found += re.findall(r"(?m)^\s*- (\w+ is .*)$", text)
-    return " ".join(re.sub(r"'[^']*'", "", item) for item in found)
+    matches = [*re.findall(r"{{(.*?)}}", text, re.DOTALL), *re.findall(r"(?m)^\s*(?:that|when|-): ?(.*)$", text)]
+    matches += re.findall(r"(?m)^\s*- (\w+ is .*)$", text)
+    return " ".join(re.sub(r"'[^']*'", "", item) for item in matches)

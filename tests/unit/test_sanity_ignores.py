@@ -28,13 +28,13 @@ def ignored(version: str, test: str) -> set[str]:
 @pytest.mark.parametrize("version", ["2.17", "2.18"])
 def test_files_with_bodies_on_the_line_of_their_def_are_listed(version: str) -> None:
     files = [path for folder in READ for path in (ROOT / folder).rglob("*.py")]
-    found = {str(path.relative_to(ROOT)) for path in files if ONE_LINE_BODY.search(path.read_text())}
+    matches = {str(path.relative_to(ROOT)) for path in files if ONE_LINE_BODY.search(path.read_text())}
 
-    assert ignored(version, "pep8:E704") == found
+    assert ignored(version, "pep8:E704") == matches
 
 
 def test_packages_of_module_utils_with_docstrings_are_listed() -> None:
     packages = (ROOT / "plugins/module_utils").rglob("__init__.py")
-    found = {str(path.relative_to(ROOT)) for path in packages if path.stat().st_size}
+    result = {str(path.relative_to(ROOT)) for path in packages if path.stat().st_size}
 
-    assert ignored("2.17", "empty-init") == found
+    assert ignored("2.17", "empty-init") == result

@@ -86,9 +86,9 @@ def create(api: Api, made: list[str], manifest: dict[str, Any]) -> str:
 
 
 def read(api: Api, path: str) -> dict[str, Any]:
-    found = api.get(path)
-    assert found is not None
-    return found
+    obj = api.get(path)
+    assert obj is not None
+    return obj
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda condition: condition.resource.kind)

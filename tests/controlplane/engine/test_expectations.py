@@ -94,13 +94,13 @@ def test_a_sent_delete_ends_when_the_cache_shows_it_or_the_object_is_gone(
 
 def test_a_sent_delete_depends_on_a_response_newer_than_the_cache() -> None:
     created_and_deleted = replace(SENT, answer=ANSWER)
-    left = advance(created_and_deleted, None, 9)
-    assert left is not None
-    assert left.is_delete_sent
+    expectation = advance(created_and_deleted, None, 9)
+    assert expectation is not None
+    assert expectation.is_delete_sent
     answered = replace(SENT, answer=replace(ANSWER, is_deleting=True))
-    left = advance(answered, HERE, 9)
-    assert left is not None
-    assert not left.is_delete_sent, "the answer is newer than the cache, and says that it is being deleted"
+    expectation = advance(answered, HERE, 9)
+    assert expectation is not None
+    assert not expectation.is_delete_sent, "the answer is newer than the cache, and says that it is being deleted"
 
 
 @pytest.mark.parametrize(

@@ -40,10 +40,10 @@ class FakeCache:
         return self.raw.keys()
 
     def indexed(self, index: str, value: str) -> Collection[Key]:
-        found = {key: msgspec.json.decode(raw)["metadata"] for key, raw in self.raw.items()}
+        metadata = {key: msgspec.json.decode(raw)["metadata"] for key, raw in self.raw.items()}
         return [
             key
-            for key, meta in found.items()
+            for key, meta in metadata.items()
             if value in [reference["uid"] for reference in meta.get("ownerReferences") or ()]
         ]
 
@@ -66,10 +66,10 @@ class FakeCache:
 
     def relist(self, version: int, body: dict[str, Any] | None = None) -> None:
         """A new list at that version, with the object in this state or without it."""
-        held = self.raw.get(WEB)
+        before = self.raw.get(WEB)
         after = None if body is None else msgspec.json.encode(body)
-        if held != after:
-            self._take(held, after)
+        if before != after:
+            self._take(before, after)
         self.move(version)
 
     def move(self, resource_version: int) -> None:
@@ -160,8 +160,8 @@ def test_a_created_object_is_shown_at_once_and_indexed_by_its_owner(stage: Stage
 def test_a_response_is_indexed_by_its_own_owners_not_by_those_of_the_cache(stage: Stage) -> None:
     stage.cache.see(an_object(5, **owned_by("old", "kept")))
     stage.overlay.record_write(WEB, an_object(7, **owned_by("kept", "new")))
-    found = [set(stage.overlay.indexed("owner", uid)) for uid in ("old", "kept", "new")]
-    assert found == [set(), {WEB}, {WEB}]
+    keys = [set(stage.overlay.indexed("owner", uid)) for uid in ("old", "kept", "new")]
+    assert keys == [set(), {WEB}, {WEB}]
     stage.cache.see(an_object(8, **owned_by("old")))
     assert [set(stage.overlay.indexed("owner", uid)) for uid in ("old", "kept", "new")] == [{WEB}, set(), set()]
     assert stage.is_idle()
@@ -436,11 +436,11 @@ def test_an_error_in_a_subscriber_does_not_keep_a_change_from_the_others(
     def broken(key: Key, before: bytes | None, after: bytes | None) -> None:
         raise RuntimeError("bug")
 
-    heard: list[Key] = []
+    events: list[Key] = []
     stage.overlay._callbacks.insert(0, broken)
-    stage.overlay.subscribe(lambda key, before, after: heard.append(key))
+    stage.overlay.subscribe(lambda key, before, after: events.append(key))
     stage.cache.see(an_object(5))
-    assert heard == [WEB]
+    assert events == [WEB]
     assert "cache subscriber failed" in caplog.text
 
 

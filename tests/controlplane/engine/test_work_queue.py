@@ -160,8 +160,8 @@ def test_a_key_that_succeeds_after_a_failure_leaves_nothing_behind() -> None:
     queue.take(10)
     queue.finish(WEB, 10, failed=False)
     assert queue.next_due() is None
-    held = {field.name: getattr(queue, field.name) for field in fields(queue)}
-    assert [name for name, value in held.items() if isinstance(value, dict | list | set) and value] == []
+    state = {field.name: getattr(queue, field.name) for field in fields(queue)}
+    assert [name for name, value in state.items() if isinstance(value, dict | list | set) and value] == []
 
 
 def test_a_namespace_with_thousands_of_keys_does_not_hold_up_others() -> None:

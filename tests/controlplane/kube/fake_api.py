@@ -164,9 +164,9 @@ class FakeApi:
             if version < self.compacted:
                 return _answer(status(410, "Expired", "continue token too old"))
         limit = int(request.query.get("limit", "500"))
-        found = [body for path, body in sorted(self.objects.items()) if self._in(request.path, path)]
-        page = found[start : start + limit]
-        more = f"{version}-{start + limit}" if start + limit < len(found) else ""
+        bodies = [body for path, body in sorted(self.objects.items()) if self._in(request.path, path)]
+        page = bodies[start : start + limit]
+        more = f"{version}-{start + limit}" if start + limit < len(bodies) else ""
         return web.json_response({"metadata": {"resourceVersion": str(version), "continue": more}, "items": page})
 
     async def _watch(self, request: web.Request) -> web.StreamResponse:

@@ -57,21 +57,21 @@ class LateApi(FakeApi):
     def only(self, resource: Resource, namespace: str = "default") -> Json | None:
         """Return the one object of a kind in a namespace; None without one."""
         start = object_path(resource, Key(namespace, "x")).removesuffix("x")
-        found = [body for path, body in self.objects.items() if path.startswith(start)]
-        assert len(found) < 2, found
-        return found[0] if found else None
+        bodies = [body for path, body in self.objects.items() if path.startswith(start)]
+        assert len(bodies) < 2, bodies
+        return bodies[0] if bodies else None
 
     def writes(self, part: str = "") -> list[str]:
         """List the writes so far whose path contains `part`, except to Leases, as "verb path"."""
-        asked = [(method, path.partition("?")[0]) for method, path, *_rest in self.seen if method != "GET"]
-        return [f"{method} {path}" for method, path in asked if part in path and "/leases" not in path]
+        requests = [(method, path.partition("?")[0]) for method, path, *_rest in self.seen if method != "GET"]
+        return [f"{method} {path}" for method, path in requests if part in path and "/leases" not in path]
 
     def watched(self) -> dict[str, list[str]]:
         """Return the watch queries by path, one for each request."""
-        asked: dict[str, list[str]] = {}
+        queries: dict[str, list[str]] = {}
         for path, _mark, query in (path.partition("?") for _method, path, *_rest in self.seen if "watch=1" in path):
-            asked.setdefault(path, []).append(query)
-        return asked
+            queries.setdefault(path, []).append(query)
+        return queries
 
 
 async def until(holds: Callable[[], object], task: asyncio.Task[None]) -> None:

@@ -92,10 +92,10 @@ def test_a_removed_object_leaves_nothing_behind() -> None:
 
 
 def test_subscribers_get_before_and_after_once_the_cache_has_it() -> None:
-    store, heard = a_store(), []
+    store, events = a_store(), []
 
     def callback(key: Key, before: bytes | None, after: bytes | None) -> None:
-        heard.append((key, before, after))
+        events.append((key, before, after))
         assert store.get(key) == after
 
     store.subscribe(callback)
@@ -105,27 +105,27 @@ def test_subscribers_get_before_and_after_once_the_cache_has_it() -> None:
     second = store.get(KEY)
     store.remove(KEY)
 
-    assert heard == [(KEY, None, first), (KEY, first, second), (KEY, second, None)]
+    assert events == [(KEY, None, first), (KEY, first, second), (KEY, second, None)]
 
 
 def test_the_same_version_again_is_not_announced() -> None:
-    store, heard = a_store(), []
+    store, events = a_store(), []
     store.put(a_pod())
-    store.subscribe(lambda *change: heard.append(change))
+    store.subscribe(lambda *change: events.append(change))
 
     store.put(a_pod())
 
-    assert heard == []
+    assert events == []
 
 
 def test_a_removal_announces_the_last_state_from_the_server() -> None:
-    store, heard = a_store(), []
+    store, events = a_store(), []
     store.put(a_pod())
-    store.subscribe(lambda *change: heard.append(change))
+    store.subscribe(lambda *change: events.append(change))
 
     store.remove(KEY, a_pod(version="9", phase="Failed", managedFields=[{}]))
 
-    ((_unused, before, after),) = heard
+    ((_unused, before, after),) = events
     assert json.loads(before)["metadata"] == {
         "name": "web",
         "namespace": "ns",
@@ -145,61 +145,61 @@ def test_a_removal_clears_the_index_of_the_cached_state_not_of_the_last_state() 
 
 
 def test_an_older_version_changes_nothing() -> None:
-    store, heard = a_store(), []
+    store, events = a_store(), []
     store.put(a_pod(version="10"))
-    store.subscribe(lambda *change: heard.append(change))
+    store.subscribe(lambda *change: events.append(change))
 
     store.put(a_pod(version="9"))
     store.remove(KEY, a_pod(version="9"))
 
     assert store.version(KEY) == "10"
-    assert heard == []
+    assert events == []
 
 
 def test_followers_get_the_resource_version_which_never_goes_back() -> None:
-    store, heard = a_store(), []
-    store.on_resource_version(heard.append)
+    store, events = a_store(), []
+    store.on_resource_version(events.append)
 
     for resource_version in (5, 5, 4, 7):
         store.move(resource_version)
 
-    assert (heard, store.resource_version) == ([5, 7], 7)
+    assert (events, store.resource_version) == ([5, 7], 7)
 
 
 def test_an_error_in_a_follower_does_not_stop_the_others(caplog: pytest.LogCaptureFixture) -> None:
     def broken(resource_version: int) -> None:
         raise RuntimeError("bug")
 
-    store, heard = a_store(), []
+    store, events = a_store(), []
     store.on_resource_version(broken)
-    store.on_resource_version(heard.append)
+    store.on_resource_version(events.append)
     store.move(5)
 
-    assert heard == [5]
+    assert events == [5]
     assert "cache subscriber failed" in caplog.text
 
 
 def test_followers_get_each_change_of_synced() -> None:
-    store, heard = a_store(), []
-    store.on_synced(lambda: heard.append(store.synced))
+    store, events = a_store(), []
+    store.on_synced(lambda: events.append(store.synced))
 
     for synced in (False, True, True, False):
         store.synced = synced
 
-    assert heard == [True, False]
+    assert events == [True, False]
 
 
 def test_an_error_in_a_subscriber_does_not_stop_the_others(caplog: pytest.LogCaptureFixture) -> None:
-    store, heard = a_store(), []
+    store, events = a_store(), []
 
     def broken(key: Key, before: bytes | None, after: bytes | None) -> None:
         raise RuntimeError("bug")
 
     store.subscribe(broken)
-    store.subscribe(lambda *change: heard.append(change))
+    store.subscribe(lambda *change: events.append(change))
     store.put(a_pod())
 
-    assert len(heard) == 1
+    assert len(events) == 1
     assert "cache subscriber failed" in caplog.text
 
 
@@ -269,17 +269,17 @@ def nested(levels: int) -> bytes:
 @pytest.mark.parametrize("end", ["put", "remove"])
 @pytest.mark.parametrize("field", ["spec", "managedFields"])
 def test_an_object_nested_too_deep_is_refused_and_changes_nothing(field: str, end: str) -> None:
-    store, told = a_store(), []
+    store, announced = a_store(), []
     key = store.put(b'{"metadata":{"name":"a","resourceVersion":"1"}}')
-    held = store.get(key)
-    store.subscribe(lambda *change: told.append(change))
+    cached = store.get(key)
+    store.subscribe(lambda *change: announced.append(change))
     managed, spec = (nested(10_000) if field == name else b"{}" for name in ("managedFields", "spec"))
     deep = b'{"metadata":{"name":"a","resourceVersion":"2","managedFields":%s},"spec":%s}' % (managed, spec)
 
     with pytest.raises(UnreadableError):
         store.put(deep) if end == "put" else store.remove(key, deep)
 
-    assert (store.get(key), store.version(key), told) == (held, "1", [])
+    assert (store.get(key), store.version(key), announced) == (cached, "1", [])
 
 
 @pytest.mark.parametrize("levels", [MAX_LEVELS - 1, MAX_LEVELS], ids=["as deep as may be", "one more"])
@@ -332,6 +332,6 @@ def test_an_object_of_six_kib_costs_at_most_one_and_a_half_more() -> None:
     """Budget: 20 KiB of resident memory for a VM, its VMI and its Pod."""
     root = Path(__file__).parents[3]
 
-    told = subprocess.run([sys.executable, "-c", MEASURE], capture_output=True, text=True, check=True, cwd=root)
+    process = subprocess.run([sys.executable, "-c", MEASURE], capture_output=True, text=True, check=True, cwd=root)
 
-    assert float(told.stdout) <= 7.5
+    assert float(process.stdout) <= 7.5

@@ -108,8 +108,8 @@ class Candidate(Process):
         is_new = holder != self.name
         if spec["leaseTransitions"] != transitions + is_new:
             return f"it counts {spec['leaseTransitions']} transitions after {transitions}"
-        said = spec["leaseDurationSeconds"]
-        return None if said == TIMING.duration_seconds else f"it takes the Lease for {said} s"
+        duration = spec["leaseDurationSeconds"]
+        return None if duration == TIMING.duration_seconds else f"it takes the Lease for {duration} s"
 
     async def _live(self) -> None:
         try:

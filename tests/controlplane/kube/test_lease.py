@@ -50,17 +50,17 @@ async def test_a_heartbeat_counts_from_its_send_time() -> None:
 
 async def test_a_first_heartbeat_later_than_the_lease_duration_ends_a_silence() -> None:
     """The process started while the server accepted no renewals: its view from before the heartbeat may be old."""
-    api, time, heard = MemoryApi(), VirtualTime(), []
+    api, time, events = MemoryApi(), VirtualTime(), []
     heartbeat = Heartbeat(api, KEY, "n1", time, sleep=time.sleep)
-    heartbeat.subscribe(lambda: heard.append(time.seconds))
+    heartbeat.subscribe(lambda: events.append(time.seconds))
     await heartbeat.beat()
-    assert (heartbeat.silences, heard) == (0, [])
+    assert (heartbeat.silences, events) == (0, [])
 
     late = Heartbeat(api, KEY, "n1", time, sleep=time.sleep)
-    late.subscribe(lambda: heard.append(time.seconds))
+    late.subscribe(lambda: events.append(time.seconds))
     time.seconds += late.duration_seconds
     await late.beat()
-    assert (late.silences, heard) == (1, [time.seconds])
+    assert (late.silences, events) == (1, [time.seconds])
 
 
 async def test_a_failed_heartbeat_is_retried_soon_and_logged_once(caplog: pytest.LogCaptureFixture) -> None:
@@ -100,13 +100,13 @@ async def test_every_silence_longer_than_the_lease_is_counted_and_announced() ->
     """The time before the first heartbeat is no silence."""
     api, time = MemoryApi(), VirtualTime()
     heartbeat = Heartbeat(api, KEY, "n1", time, duration_seconds=40, sleep=time.sleep)
-    told: list[int] = []
-    heartbeat.subscribe(lambda: told.append(heartbeat.silences))
+    announced: list[int] = []
+    heartbeat.subscribe(lambda: announced.append(heartbeat.silences))
 
     for silence, expected in ((0, []), (39, []), (41, [1]), (10, [1]), (300, [1, 2])):
         time.seconds += silence
         await heartbeat.beat()
-        assert told == expected
+        assert announced == expected
 
 
 async def test_a_heartbeat_is_fresh_for_the_lease_duration() -> None:
@@ -123,17 +123,17 @@ async def test_a_heartbeat_is_fresh_for_the_lease_duration() -> None:
 
 async def test_a_response_after_the_lease_has_expired_counts_as_a_silence() -> None:
     """The heartbeat was sent in time, but readers of the Lease have seen it expire, and may have acted."""
-    time, heard = VirtualTime(), []
+    time, events = VirtualTime(), []
     api = SlowApi(time=time)
     heartbeat = Heartbeat(api, KEY, "n1", time, duration_seconds=40, sleep=time.sleep)
     await take(time, heartbeat)
     heartbeat.resumed.clear()
-    heartbeat.subscribe(lambda: heard.append(time.seconds))
+    heartbeat.subscribe(lambda: events.append(time.seconds))
     time.seconds += 25
     api.answers_after = 8
     await take(time, heartbeat)
     assert heartbeat.resumed.is_set()
-    assert (heartbeat.silences, len(heard)) == (1, 1)
+    assert (heartbeat.silences, len(events)) == (1, 1)
 
 
 async def take(time: VirtualTime, heartbeat: Heartbeat) -> None:

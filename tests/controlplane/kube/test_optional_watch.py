@@ -106,8 +106,8 @@ async def test_the_last_definition_counts_while_its_cache_is_not_synced() -> Non
 
 
 async def test_each_change_of_availability_is_announced() -> None:
-    stage, told = Stage(), list[tuple[bool, bool]]()
-    stage.optional.on_change(lambda: told.append((stage.optional.is_absent, stage.optional.is_synced)))
+    stage, announced = Stage(), list[tuple[bool, bool]]()
+    stage.optional.on_change(lambda: announced.append((stage.optional.is_absent, stage.optional.is_synced)))
     task = asyncio.create_task(stage.optional.run())
     await stage.settle()
     stage.definition.put(DEFINITION)
@@ -118,6 +118,6 @@ async def test_each_change_of_availability_is_announced() -> None:
     stage.definition.remove(Key("", "a"))
     await stage.settle()
     absent, unknown, known = (True, False), (False, False), (False, True)
-    assert told == [absent, unknown, known, unknown, known, absent]
+    assert announced == [absent, unknown, known, unknown, known, absent]
     task.cancel()
     await asyncio.wait({task})

@@ -197,13 +197,13 @@ async def test_a_list_is_at_least_as_new_as_asked_and_a_future_version_is_an_err
 
 
 async def test_a_deletion_has_its_own_version(client: Client, made: dict[str, Any]) -> None:
-    key, told = key_of(made), []
+    key, announced = key_of(made), []
     async with cached(client) as cache:
-        cache.subscribe(lambda _key, before, after: told.append((before, after)))
+        cache.subscribe(lambda _key, before, after: announced.append((before, after)))
         await client.delete(CONFIG_MAP, key, uid=made["metadata"]["uid"])
         await until(cache, lambda: cache.get(key) is None)
 
-    ((before, after),) = told
+    ((before, after),) = announced
     last = int(msgspec.json.decode(before)["metadata"]["resourceVersion"])
     assert after is None
     assert int(made["metadata"]["resourceVersion"]) < last <= cache.resource_version
@@ -282,19 +282,19 @@ async def test_a_heartbeat_and_an_event_are_accepted(client: Client, made: dict[
 
 
 async def test_access_is_reviewed_for_a_user_without_rights(client: Client) -> None:
-    asked = Attributes("update", "subresources.kubevirt.io", "v1", "virtualmachines", "start", "default", "web")
+    attributes = Attributes("update", "subresources.kubevirt.io", "v1", "virtualmachines", "start", "default", "web")
 
-    assert not (await review_access(client, User("jane", ("dev",)), asked)).allowed
-    assert (await review_access(client, User("root", ("system:masters",)), asked)).allowed
+    assert not (await review_access(client, User("jane", ("dev",)), attributes)).allowed
+    assert (await review_access(client, User("root", ("system:masters",)), attributes)).allowed
 
 
 async def test_an_unknown_token_is_forbidden(lab: Lab, client: Client) -> None:
     async def nonsense(_unused: bool) -> str:
         return "Bearer nonsense"
 
-    known = await from_kubeconfig(lab.kubeconfig)
+    credentials = await from_kubeconfig(lab.kubeconfig)
     context = ssl.create_default_context()
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    async with Transport(replace(known, authorization=nonsense, tls=context), "virtops-test") as transport:
+    async with Transport(replace(credentials, authorization=nonsense, tls=context), "virtops-test") as transport:
         with pytest.raises(Forbidden):
             await Client(transport, "test").get(SECRET, Key("default", "x"))

@@ -43,13 +43,13 @@ class Listening(Streaming):
 @asynccontextmanager
 async def listening(api: FakeApi) -> AsyncIterator[Listening]:
     async with a_client(api) as client:
-        found = Listening(api=api)
+        listener = Listening(api=api)
         follower = UncachedWatch(
-            client, Selection(POD, "ns"), found.told, clock=found.clock, jitter=lambda: 1.0, sleep=found.sleep
+            client, Selection(POD, "ns"), listener.told, clock=listener.clock, jitter=lambda: 1.0, sleep=listener.sleep
         )
         running = asyncio.create_task(follower.run())
         try:
-            yield found
+            yield listener
         finally:
             running.cancel()
             with pytest.raises(asyncio.CancelledError):
@@ -64,105 +64,105 @@ def api() -> FakeApi:
 
 
 async def test_new_objects_are_announced_and_existing_ones_are_not(api: FakeApi) -> None:
-    async with listening(api) as found:
-        await found.until_open()
+    async with listening(api) as listener:
+        await listener.until_open()
         api.put(f"{PODS}/a", {})
         api.put(f"{PODS}/a", {"spec": {"x": 1}})
         api.drop(f"{PODS}/a")
         api.put(f"{PODS}/b", {})
-        await found.until(lambda: "b" in found.heard)
+        await listener.until(lambda: "b" in listener.heard)
 
-    assert found.heard == ["a", "a", "b"], "that something is gone says nothing"
-    assert found.requests("limit=") == [f"{PODS}?limit=1"]
+    assert listener.heard == ["a", "a", "b"], "that something is gone says nothing"
+    assert listener.requests("limit=") == [f"{PODS}?limit=1"]
 
 
 async def test_a_stream_that_ends_is_resumed_where_it_was(api: FakeApi) -> None:
-    async with listening(api) as found:
-        await found.until_open()
+    async with listening(api) as listener:
+        await listener.until_open()
         api.put(f"{PODS}/a", {})
-        await found.until(lambda: found.heard)
+        await listener.until(lambda: listener.heard)
         api.cut()
         api.put(f"{PODS}/b", {})
-        await found.until(lambda: "b" in found.heard)
+        await listener.until(lambda: "b" in listener.heard)
 
-    assert found.heard == ["a", "b"]
-    assert len(found.requests("limit=")) == 1
-    assert not found.pauses
+    assert listener.heard == ["a", "b"]
+    assert len(listener.requests("limit=")) == 1
+    assert not listener.pauses
 
 
 async def test_after_410_the_watch_starts_from_now(api: FakeApi) -> None:
-    async with listening(api) as found:
-        await found.until_open()
+    async with listening(api) as listener:
+        await listener.until_open()
         api.put(f"{PODS}/missed", {})
         api.faults = [("GET", "watch=", status(410, "Expired"))]
         api.compact()
-        await found.until(lambda: len(found.requests("limit=")) == 2)
-        await found.until(lambda: api.streams)
+        await listener.until(lambda: len(listener.requests("limit=")) == 2)
+        await listener.until(lambda: api.streams)
         api.put(f"{PODS}/b", {})
-        await found.until(lambda: "b" in found.heard)
+        await listener.until(lambda: "b" in listener.heard)
 
-    assert "b" in found.heard
+    assert "b" in listener.heard
 
 
 async def test_an_unreadable_object_costs_only_itself(api: FakeApi) -> None:
-    async with listening(api) as found:
-        await found.until_open()
+    async with listening(api) as listener:
+        await listener.until_open()
         line = b'{"type":"ADDED","object":{"metadata":{"name":"deep","resourceVersion":"900","x":%s}}}\n'
         api.version = 900
         api.raw_line(PODS, line % (b'{"x":' * 5000 + b"{}" + b"}" * 5000))
-        await found.until(lambda: len(found.requests("resourceVersion=900")) == 1)
+        await listener.until(lambda: len(listener.requests("resourceVersion=900")) == 1)
         api.put(f"{PODS}/b", {})
-        await found.until(lambda: "b" in found.heard)
+        await listener.until(lambda: "b" in listener.heard)
 
-    assert found.heard == ["b"]
+    assert listener.heard == ["b"]
 
 
 async def test_an_unreadable_line_is_skipped_with_the_next_event(api: FakeApi) -> None:
-    async with listening(api) as found:
-        await found.until_open()
+    async with listening(api) as listener:
+        await listener.until_open()
         api.raw_line(PODS, b"nonsense\n")
-        await found.until(lambda: len(found.requests("limit=")) == 2)
-        await found.until(lambda: api.streams)
+        await listener.until(lambda: len(listener.requests("limit=")) == 2)
+        await listener.until(lambda: api.streams)
         api.put(f"{PODS}/b", {})
-        await found.until(lambda: "b" in found.heard)
+        await listener.until(lambda: "b" in listener.heard)
 
 
 @pytest.mark.parametrize("refusal", [status(403, "Forbidden"), status(503, "ServiceUnavailable")])
 async def test_refusals_back_off(api: FakeApi, refusal: dict[str, Any]) -> None:
     api.faults = [("GET", "pods", refusal) for _unused in range(12)]
-    async with listening(api) as found:
-        await found.until_open()
+    async with listening(api) as listener:
+        await listener.until_open()
 
-    assert found.pauses == sorted(found.pauses)
-    assert found.pauses[-1] == BACK_OFF_LIMIT
-    assert len(found.pauses) == 12
+    assert listener.pauses == sorted(listener.pauses)
+    assert listener.pauses[-1] == BACK_OFF_LIMIT
+    assert len(listener.pauses) == 12
 
 
 async def test_a_server_that_ends_every_stream_at_once_gets_a_pause(api: FakeApi) -> None:
-    async with listening(api) as found:
+    async with listening(api) as listener:
         for number in range(3):
-            await found.until_open(number + 1)
+            await listener.until_open(number + 1)
             api.cut()
-            await found.until(lambda number=number: len(found.pauses) > number)  # type: ignore[misc]
+            await listener.until(lambda number=number: len(listener.pauses) > number)  # type: ignore[misc]
 
-    assert found.pauses[:3] == sorted(found.pauses[:3])
-    assert found.pauses[0] >= uncached_watch.BACK_OFF_FIRST
+    assert listener.pauses[:3] == sorted(listener.pauses[:3])
+    assert listener.pauses[0] >= uncached_watch.BACK_OFF_FIRST
 
 
 async def test_a_silent_stream_is_resumed_without_a_pause(api: FakeApi) -> None:
     """Watches of Events have no bookmarks: on a healthy cluster a stream is silent from start to end."""
-    async with listening(api) as found:
+    async with listening(api) as listener:
         for number in range(3):
-            await found.until_open(number + 1)
-            found.clock.advance(uncached_watch.STREAM_SECONDS)
+            await listener.until_open(number + 1)
+            listener.clock.advance(uncached_watch.STREAM_SECONDS)
             api.cut()
-        await found.until_open(4)
+        await listener.until_open(4)
         api.put(f"{PODS}/b", {})
-        await found.until(lambda: found.heard)
+        await listener.until(lambda: listener.heard)
 
-    assert not found.pauses
-    assert found.heard == ["b"]
-    assert len(found.requests("limit=")) == 1
+    assert not listener.pauses
+    assert listener.heard == ["b"]
+    assert len(listener.requests("limit=")) == 1
 
 
 def test_a_healthy_server_ends_a_silent_stream_before_the_client_gives_up() -> None:

@@ -224,16 +224,16 @@ async def test_a_rewound_history_ends_the_process(api: FakeApi) -> None:
 
 
 async def test_a_deletion_announces_the_last_state(api: FakeApi) -> None:
-    told: list[Json] = []
+    announced: list[Json] = []
     async with watching(api) as watched:
         await watched.cache.wait_synced()
-        watched.cache.subscribe(lambda _key, before, _after: told.append(json.loads(before or b"")))
+        watched.cache.subscribe(lambda _key, before, _after: announced.append(json.loads(before or b"")))
         api.objects[f"{PODS}/a"]["status"] = {"phase": "Failed"}
         api.drop(f"{PODS}/a")
         await watched.until(lambda: "a" not in watched.names())
 
-    assert told[0]["status"] == {"phase": "Failed"}
-    assert told[0]["metadata"]["resourceVersion"] == "104"
+    assert announced[0]["status"] == {"phase": "Failed"}
+    assert announced[0]["metadata"]["resourceVersion"] == "104"
 
 
 async def test_an_event_older_than_the_resource_version_brings_nothing_back(api: FakeApi) -> None:
@@ -253,10 +253,10 @@ async def test_a_response_for_an_object_that_came_and_went_unseen_ends_with_the_
     api: FakeApi,
 ) -> None:
     async with watching(api) as watched:
-        overlay, told = ReadYourWritesCache(watched.cache), []
-        overlay.subscribe(lambda key, _before, after: told.append((key.name, after)))
+        overlay, announced = ReadYourWritesCache(watched.cache), []
+        overlay.subscribe(lambda key, _before, after: announced.append((key.name, after)))
         await watched.cache.wait_synced()
-        told.clear()
+        announced.clear()
         overlay.record_write(Key("ns", "d"), api.put(f"{PODS}/d", a_pod()))
         api.drop(f"{PODS}/d")
         api.compact()
@@ -264,24 +264,24 @@ async def test_a_response_for_an_object_that_came_and_went_unseen_ends_with_the_
         await watched.until(lambda: watched.cache.resource_version == 105)
 
         assert overlay.get(Key("ns", "d")) is None
-        assert told == [("d", None)]
+        assert announced == [("d", None)]
 
 
 async def test_a_response_for_an_object_that_left_the_selection_ends_with_a_bookmark_and_is_announced(
     api: FakeApi,
 ) -> None:
     async with watching(api) as watched:
-        overlay, told = ReadYourWritesCache(watched.cache), []
-        overlay.subscribe(lambda key, _before, after: told.append((key.name, after)))
+        overlay, announced = ReadYourWritesCache(watched.cache), []
+        overlay.subscribe(lambda key, _before, after: announced.append((key.name, after)))
         await watched.cache.wait_synced()
-        told.clear()
+        announced.clear()
         elsewhere = api.put("/api/v1/namespaces/other/pods/d", a_pod())
         overlay.record_write(Key("ns", "d"), elsewhere)
         api.bookmark(PODS, 104)
         await watched.until(lambda: watched.cache.resource_version == 104)
 
         assert overlay.get(Key("ns", "d")) is None
-        assert told == [("d", None)]
+        assert announced == [("d", None)]
 
 
 @pytest.mark.parametrize(
@@ -412,14 +412,14 @@ async def test_an_unreadable_object_costs_only_itself(api: FakeApi, caplog: pyte
     async with watching(api) as watched:
         await watched.cache.wait_synced()
         await watched.until(lambda: len(api.streams) == 1)
-        held = watched.cache.get(Key("ns", "a"))
+        cached = watched.cache.get(Key("ns", "a"))
         api.version = 111
         api.raw_line(PODS, event(b"MODIFIED", b"a", 110) + event(b"MODIFIED", b"a", 111))
         await watched.until(lambda: watched.cache.resource_version == 111)
         api.put(f"{PODS}/d", a_pod())
         await watched.until(lambda: "d" in watched.names())
 
-        assert watched.cache.get(Key("ns", "a")) == held
+        assert watched.cache.get(Key("ns", "a")) == cached
         assert "resourceVersion=111" in watched.requests(WATCH)[1]
         assert watched.cache.counters.lists == 1
         assert watched.cache.counters.unreadable == 2

@@ -62,20 +62,20 @@ def main() -> int:
     parser.add_argument("--seeds", type=int, default=1, help="how many seeds, counted from the first")
     parser.add_argument("--workers", type=int, default=1, help="processes")
     parser.add_argument("--play", choices=("all", "migrations"), default="all", help="migrations: machines that move")
-    asked = parser.parse_args()
-    seeds = range(asked.seed, asked.seed + asked.seeds)
+    arguments = parser.parse_args()
+    seeds = range(arguments.seed, arguments.seed + arguments.seeds)
     began = time.perf_counter()
-    run = partial(move_machines if asked.play == "migrations" else run_seed, steps=asked.steps)
-    if asked.workers > 1:
-        with ProcessPoolExecutor(asked.workers) as pool:
+    run = partial(move_machines if arguments.play == "migrations" else run_seed, steps=arguments.steps)
+    if arguments.workers > 1:
+        with ProcessPoolExecutor(arguments.workers) as pool:
             results = list(pool.map(run, seeds))
     else:
         results = list(map(run, seeds))
     sys.stdout.write(_report(results, time.perf_counter() - began))
     broken = [item for item in results if item.failure]
     for item in broken:
-        play = "" if asked.play == "all" else f" PLAY={asked.play}"
-        again = f"make simulate STEPS={asked.steps} SEED={item.seed}{play}"
+        play = "" if arguments.play == "all" else f" PLAY={arguments.play}"
+        again = f"make simulate STEPS={arguments.steps} SEED={item.seed}{play}"
         sys.stderr.write(f"{item.failure}\n\nrepeat with: {again}\n")
     return 1 if broken else 0
 

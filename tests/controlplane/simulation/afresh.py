@@ -32,8 +32,8 @@ def work_found_afresh(world: World, restless: Collection[str]) -> str | None:
         Controller("a new controller", world.store, clock, seed, world.configuration),
         *(Handler(node, world.store, seed) for node in world.nodes),
     ]
-    found = [_work_of(item, lambda name: any(each in name.replace("-", ".") for each in restless)) for item in began]
-    return next(filter(None, found), None)
+    problems = [_work_of(item, lambda name: any(each in name.replace("-", ".") for each in restless)) for item in began]
+    return next(filter(None, problems), None)
 
 
 def _work_of(one: Process, is_restless: Callable[[str], bool]) -> str | None:
@@ -42,9 +42,9 @@ def _work_of(one: Process, is_restless: Callable[[str], bool]) -> str | None:
         wanted = _write_wanted(one, is_restless, prepared)
         if wanted is not None or not _go_on(one, prepared):
             break
-    found = wanted or next(iter((*one.bugs, *one.broken_promises)), None)
+    result = wanted or next(iter((*one.bugs, *one.broken_promises)), None)
     one.die(None, is_request_out=False)
-    return found
+    return result
 
 
 def _write_wanted(one: Process, is_restless: Callable[[str], bool], prepared: Collection[Key]) -> str | None:
@@ -63,12 +63,12 @@ def _go_on(one: Process, prepared: set[Key]) -> bool:
     steps: list[Any] = one.sessions.steps() if isinstance(one, Handler) else []
     for step in steps:
         step()
-    while asked := [
+    while calls := [
         at for at, each in enumerate(one.passes) if each.call.is_question or _is_first(each.call, prepared)
     ]:
-        if _is_first(call := one.passes[asked[0]].call, prepared):
+        if _is_first(call := one.passes[calls[0]].call, prepared):
             prepared.add(call.key)
-        one.carry_out(asked[0], "done")
+        one.carry_out(calls[0], "done")
         moved = True
     return moved or bool(steps)
 

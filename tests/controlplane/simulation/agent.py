@@ -64,8 +64,8 @@ class Agent:
             INTERFACES: [_interface(word, number) for number in range(choice((0, 1, 12, 200)))],
             STATUS: choice(("frozen", "thawed", word)),
         }
-        said = choice((*(spoken.get(command, anything),) * 3, anything))
-        return choice((*(json.dumps({"return": said}),) * 5, json.dumps(said), word, "[" * 200))
+        response = choice((*(spoken.get(command, anything),) * 3, anything))
+        return choice((*(json.dumps({"return": response}),) * 5, json.dumps(response), word, "[" * 200))
 
 
 def _interface(word: str, number: int) -> dict[str, Any]:

@@ -28,13 +28,13 @@ USUAL_SECONDS = 300.0
 
 def word_is_bounded(asked: Asked) -> str | None:
     """Return where data of the agent is in a wrong field or exceeds its limit."""
-    said = dict(asked.call.asked["patch"].get("status", {}))
-    own = {name: said.pop(name) for name in OWN if name in said}
-    listed = said.pop("conditions", None) or []
+    new_status = dict(asked.call.asked["patch"].get("status", {}))
+    own = {name: new_status.pop(name) for name in OWN if name in new_status}
+    listed = new_status.pop("conditions", None) or []
     own["conditions"] = [item for item in listed if item["type"] in OWN_CONDITIONS]
-    said["conditions"] = [item for item in listed if item["type"] not in OWN_CONDITIONS]
-    if MARK in msgspec.json.encode(said).decode():
-        return f"a guest's word is said as if it were ours: {said}"
+    new_status["conditions"] = [item for item in listed if item["type"] not in OWN_CONDITIONS]
+    if MARK in msgspec.json.encode(new_status).decode():
+        return f"a guest's word is said as if it were ours: {new_status}"
     words = (own.get("guestOSInfo") or {}).values()
     if any(len(item) > LONGEST_WORD for item in words if item is not None):
         return "a word of a guest's is told at a length that nobody reads"
@@ -55,9 +55,9 @@ def untrue_of_agent(vmi: Json, guest: Launcher) -> Iterator[str]:
     ended.
     """
     status = vmi["status"]
-    said = condition(vmi, "AgentConnected").get("status") == "True"
-    if said is (guest.agent is None):
-        yield f"says AgentConnected {said}, and the channel is {'closed' if said else 'open'}"
+    reported = condition(vmi, "AgentConnected").get("status") == "True"
+    if reported is (guest.agent is None):
+        yield f"says AgentConnected {reported}, and the channel is {'closed' if reported else 'open'}"
         return
     if guest.agent is None:
         told = [item for item in ("guestOSInfo", "fsFreezeStatus") if status.get(item)]

@@ -57,8 +57,8 @@ class Answers:
         """Record a response. known: UID of the cached object at the time of the request."""
         self._note_state(call, result, error, known)
         if call.is_question and (error is None or isinstance(error, NotFound)):
-            held = self._newest.get((call.kind, call.key))
-            if held is None or held.version <= version:  # otherwise a later request was answered first
+            kept = self._newest.get((call.kind, call.key))
+            if kept is None or kept.version <= version:  # otherwise a later request was answered first
                 self._newest[call.kind, call.key] = Answer(version, result)
         if call.verb == READ and error is None and (owner := controlling_uid(result)) is not None:
             self._found.add((call.kind, call.key, owner))
@@ -93,9 +93,9 @@ class Answers:
         if isinstance(error, NotFound) and call.verb in (READ, "delete") and known:
             self._newest_state[at] = _State(known, 0, is_gone=True)
         elif error is None and isinstance(result, dict):
-            meta, held = result["metadata"], self._newest_state.get(at)
+            meta, kept = result["metadata"], self._newest_state.get(at)
             version = int(meta["resourceVersion"])
-            if held is None or held.uid != meta["uid"] or (version > held.version and not held.is_gone):
+            if kept is None or kept.uid != meta["uid"] or (version > kept.version and not kept.is_gone):
                 is_gone = "deletionTimestamp" in meta and not meta.get("finalizers") and call.kind != POD.kind
                 self._newest_state[at] = _State(meta["uid"], version, is_gone=is_gone)
 
@@ -161,5 +161,5 @@ class Asked:
     @property
     def decided_on(self) -> Json:
         """The exact version that a write names. The cached state may be newer, or another object of that name."""
-        found = self.store.history[int(self.call.asked["resource_version"]) - 1]
-        return found.after or found.before or {}
+        change = self.store.history[int(self.call.asked["resource_version"]) - 1]
+        return change.after or change.before or {}

@@ -105,12 +105,12 @@ class ApiServer:
             return Reply(404, NOT_SERVED, {"Content-Type": "text/plain"})
         sent = None if body is None else msgspec.json.decode(body)
         try:
-            found = self._do(method, target, sent)
+            result = self._do(method, target, sent)
         except ApiError as error:
             code, reason = CODES[type(error)]
             return status(code, reason, str(error), error.details)
         return Reply(
-            201 if method == "POST" else 200, found if isinstance(found, bytes) else msgspec.json.encode(found)
+            201 if method == "POST" else 200, result if isinstance(result, bytes) else msgspec.json.encode(result)
         )
 
     def _do(self, method: str, target: Target, sent: Any) -> Json | bytes:
@@ -201,7 +201,7 @@ def _version(change: Change) -> int:
 
 
 def _field(body: Json, name: str) -> Any:
-    found: Any = body
+    result: Any = body
     for part in name.split("."):
-        found = found.get(part) if isinstance(found, dict) else None
-    return found
+        result = result.get(part) if isinstance(result, dict) else None
+    return result

@@ -42,17 +42,17 @@ def _entry_is_true(asked: Asked, old: Json, new: Json, pod: Json) -> str | None:
     named = asked.decided_on["metadata"].get("annotations", {}).get(names.FURTHER_ATTEMPTS, FURTHER_ATTEMPTS)
     if _failed(new)[:-1] != _failed(old) or len(_failed(new)) > int(named):
         return f"what has failed goes from {len(_failed(old))} attempts to {len(_failed(new))}"
-    said = _failed(new)[-1]
-    if (said["attempt"], said["nodeName"]) != (old["attempt"], pod["spec"].get("nodeName")):
-        return f"attempt {old['attempt']} was on {pod['spec'].get('nodeName')}, and it says {said}"
-    if said["reason"] == TIMED_OUT:
+    newest = _failed(new)[-1]
+    if (newest["attempt"], newest["nodeName"]) != (old["attempt"], pod["spec"].get("nodeName")):
+        return f"attempt {old['attempt']} was on {pod['spec'].get('nodeName')}, and it says {newest}"
+    if newest["reason"] == TIMED_OUT:
         return _had_its_time(asked, asked.decided_on, pod)
-    if pod["status"].get("reason") == said["reason"] and pod["status"]["phase"] in OVER:
+    if pod["status"].get("reason") == newest["reason"] and pod["status"]["phase"] in OVER:
         return None
     states = [item["state"].get("waiting", {}) for item in pod["status"].get("containerStatuses", ())]
-    if any(item.get("reason") == said["reason"] and f'"{LAUNCHER}"' in item.get("message", "") for item in states):
+    if any(item.get("reason") == newest["reason"] and f'"{LAUNCHER}"' in item.get("message", "") for item in states):
         return None
-    return f"its Pod is {pod['status']}, and it says {said['reason']}"
+    return f"its Pod is {pod['status']}, and it says {newest['reason']}"
 
 
 def is_out_of_time(asked: Asked, vmi: Json) -> bool:
@@ -60,10 +60,10 @@ def is_out_of_time(asked: Asked, vmi: Json) -> bool:
 
     A former leader may see a Pod whose attempt the VMI, as it sees it, does not name yet.
     """
-    said, old = asked.call.asked["patch"].get("status", {}), vmi.get("status", {})
+    new_status, old = asked.call.asked["patch"].get("status", {}), vmi.get("status", {})
     pod = _pod_of_attempt(asked, vmi, old.get("attempt") or 1)
     is_late = pod is not None and _had_its_time(asked, vmi, pod) is None
-    return said.get("reason") == TIMED_OUT and not old.get("activePods") and is_late
+    return new_status.get("reason") == TIMED_OUT and not old.get("activePods") and is_late
 
 
 def _had_its_time(asked: Asked, vmi: Json, pod: Json) -> str | None:

@@ -121,8 +121,8 @@ def phase(body: Json) -> str:
 def vmi_of(pod: Json, store: Store) -> Json | None:
     """Return the VMI that controls a Pod, if it exists."""
     owner = controlling_uid(pod) if pod else None
-    found = (one for _unused, one in store.list(VIRTUAL_MACHINE_INSTANCE) if one["metadata"]["uid"] == owner)
-    return next(found, None)
+    matching = (one for _unused, one in store.list(VIRTUAL_MACHINE_INSTANCE) if one["metadata"]["uid"] == owner)
+    return next(matching, None)
 
 
 def _vm_wants_end(vm: Json, vmi: Json | None) -> bool:

@@ -85,8 +85,8 @@ class ReturnPlay:
         one.advance(ORPHAN_SECONDS + LATENESS, until=lambda: not one.runs(guests["lost"]))
         took = one.true.seconds - lost_at
         if one.runs(guests["lost"]) or took < ORPHAN_SECONDS - 1.0:
-            said = "is not ended" if one.runs(guests["lost"]) else "is ended"
-            raise Breach(f"comebacks: {how}: a guest whose VMI is shown no more {said} after {took:.1f} s")
+            reported = "is not ended" if one.runs(guests["lost"]) else "is ended"
+            raise Breach(f"comebacks: {how}: a guest whose VMI is shown no more {reported} after {took:.1f} s")
         self._judge_kept(one, guests["kept"])
 
     def _is_starting(self, one: NodeKeeper, verb: str) -> None:
@@ -175,8 +175,8 @@ class ReturnPlay:
 
     @staticmethod
     def _judge_kept(one: NodeKeeper, kept: str) -> None:
-        told = [at for at, uid in one.ends if uid == kept]
-        if told or not one.runs(kept):
+        times = [at for at, uid in one.ends if uid == kept]
+        if times or not one.runs(kept):
             raise Breach("comebacks: a guest is told to end that is its node's own")
 
 

@@ -80,9 +80,9 @@ def _run_is_asked_for(asked: Asked) -> str | None:
         return "the VM that was read is not the one that is to control it"
     if "deletionTimestamp" in answer.found["metadata"] or not asks_for_run(answer.found):
         return "the VM that was read asks for no run"
-    left = seconds_to_wait(answer.found, asked.now)
-    if left > 0:
-        return f"the back-off of the VM that was read lasts {left:.0f} s more"
+    remaining = seconds_to_wait(answer.found, asked.now)
+    if remaining > 0:
+        return f"the back-off of the VM that was read lasts {remaining:.0f} s more"
     return None if VMI_FINALIZER in body["metadata"]["finalizers"] else "nothing holds it"
 
 
@@ -91,9 +91,9 @@ def _is_what_its_vm_says(asked: Asked) -> str | None:
     answer, body = asked.in_pass.of(VIRTUAL_MACHINE.kind, asked.call.key), asked.call.asked["body"]
     if answer is None or answer.found is None:
         return None
-    said, generation = body["metadata"]["annotations"].get(VM_GENERATION), answer.found["metadata"]["generation"]
-    if said != str(generation):
-        return f"it says that it is made from generation {said}, and it is made from {generation}"
+    annotation, generation = body["metadata"]["annotations"].get(VM_GENERATION), answer.found["metadata"]["generation"]
+    if annotation != str(generation):
+        return f"it says that it is made from generation {annotation}, and it is made from {generation}"
     made, asked_for = form(body["spec"]), form(answer.found["spec"]["template"]["spec"])
     return None if made == asked_for else f"it is made as {made}, and the VM asks for {asked_for}"
 
@@ -179,9 +179,9 @@ def _end_is_proven(asked: Asked) -> str | None:
 
     Before the hand-over: an end of the Pod, or that the API server knows no Pod of the run.
     """
-    vmi, said = asked.decided_on, asked.call.asked["patch"].get("status", {})
+    vmi, new_status = asked.decided_on, asked.call.asked["patch"].get("status", {})
     before = vmi.get("status", {})
-    if said.get("phase") not in OVER or before.get("phase") in OVER:
+    if new_status.get("phase") not in OVER or before.get("phase") in OVER:
         return None
     if before.get("phase", "") not in HANDED_OVER:
         return None if is_out_of_time(asked, vmi) else _never_began(asked, vmi)
@@ -190,7 +190,7 @@ def _end_is_proven(asked: Asked) -> str | None:
         return None
     if all(_is_node_out(asked, name) for name in granted.values()):
         return _looked_for_pods(asked, vmi, _granted_at(asked, vmi), of_any=False)
-    return f"a run is over ({said.get('reason') or before.get('reason')}), and nobody has said so"
+    return f"a run is over ({new_status.get('reason') or before.get('reason')}), and nobody has said so"
 
 
 def _ready_follows(asked: Asked) -> str | None:
@@ -216,8 +216,8 @@ def _never_began(asked: Asked, vmi: Json) -> str | None:
 
 def _absence_is_asked(asked: Asked) -> str | None:
     """Only the API server can say that a granted Pod is gone."""
-    vmi, said = asked.decided_on, asked.call.asked["patch"].get("status", {})
-    if said.get("phase") != "Unknown":
+    vmi, new_status = asked.decided_on, asked.call.asked["patch"].get("status", {})
+    if new_status.get("phase") != "Unknown":
         return None
     return _looked_for_pods(asked, vmi, _granted_at(asked, vmi), of_any=False)
 
@@ -259,8 +259,8 @@ RULES: dict[tuple[str, str], tuple[Rule, ...]] = {
 
 
 def _lets_go(asked: Asked, body: Json, finalizer: str) -> bool:
-    meta, held = asked.call.asked["patch"].get("metadata", {}), body["metadata"].get("finalizers", ())
-    return "finalizers" in meta and finalizer in held and finalizer not in (meta["finalizers"] or ())
+    meta, finalizers = asked.call.asked["patch"].get("metadata", {}), body["metadata"].get("finalizers", ())
+    return "finalizers" in meta and finalizer in finalizers and finalizer not in (meta["finalizers"] or ())
 
 
 def _looked_for_pods(asked: Asked, vmi: Json, since: int, *, of_any: bool, is_past_making: bool = True) -> str | None:
@@ -274,9 +274,9 @@ def _looked_for_pods(asked: Asked, vmi: Json, since: int, *, of_any: bool, is_pa
         answer = asked.ever.of(POD.kind, key)
         if answer is None or answer.version < max(since, asked.ever.tried_at(POD.kind, key) if is_past_making else 0):
             return f"Pod {name} was not asked for"
-        found = answer.found
-        is_own = found is not None and of_any and controlling_uid(found) == vmi["metadata"]["uid"]
-        if found is not None and (is_own or found["metadata"]["uid"] in granted):
+        result = answer.found
+        is_own = result is not None and of_any and controlling_uid(result) == vmi["metadata"]["uid"]
+        if result is not None and (is_own or result["metadata"]["uid"] in granted):
             return f"Pod {name} was found"
     return None
 
@@ -294,15 +294,15 @@ def _granted_at(asked: Asked, vmi: Json) -> int:
 
 def _version(asked: Asked, is_so: Callable[[Json], bool], vmi: Json) -> int | None:
     """Return the version of the store since which a condition holds for a VMI."""
-    found = None
+    result = None
     for entry in reversed(asked.store.histories[VIRTUAL_MACHINE_INSTANCE.kind]):
         after = entry.after
         if after is None or after["metadata"]["uid"] != vmi["metadata"]["uid"]:
             continue
         if not is_so(after):
             break
-        found = entry.version
-    return found
+        result = entry.version
+    return result
 
 
 def _states_of_pods(asked: Asked, uids: set[str]) -> Iterator[Json]:

@@ -62,12 +62,12 @@ class Disks:
             return
         is_half = self._rng.random() < 0.5
         spec = {"versions": [{"name": DATA_VOLUME.version, "served": is_served or is_half}]}
-        told = {"conditions": [{"type": "Established", "status": "True" if is_served or not is_half else "False"}]}
+        status = {"conditions": [{"type": "Established", "status": "True" if is_served or not is_half else "False"}]}
         if there is not None:
-            self._store.patch(CUSTOM_RESOURCE_DEFINITION, key, {"spec": spec, "status": told})
+            self._store.patch(CUSTOM_RESOURCE_DEFINITION, key, {"spec": spec, "status": status})
         elif is_served:
             self._store.create(
-                CUSTOM_RESOURCE_DEFINITION, "", {"metadata": {"name": DEFINITION}, "spec": spec, "status": told}
+                CUSTOM_RESOURCE_DEFINITION, "", {"metadata": {"name": DEFINITION}, "spec": spec, "status": status}
             )
 
     def act(self) -> str:
@@ -110,15 +110,15 @@ class Disks:
 
     def replace(self, target: Target) -> None:
         """Replace an object about to be written by another of that name."""
-        found = None if target.key is None else self._store.find(target.resource, target.key)
-        if found is None or target.key is None or target.resource not in (VIRTUAL_MACHINE, DATA_VOLUME):
+        result = None if target.key is None else self._store.find(target.resource, target.key)
+        if result is None or target.key is None or target.resource not in (VIRTUAL_MACHINE, DATA_VOLUME):
             return
         self._store.actor = "user"
-        meta = {"name": target.key.name, "ownerReferences": found["metadata"].get("ownerReferences") or []}
+        meta = {"name": target.key.name, "ownerReferences": result["metadata"].get("ownerReferences") or []}
         self._store.delete(target.resource, target.key)
         if self._store.find(target.resource, target.key) is not None:
             self._store.patch(target.resource, target.key, {"metadata": {"finalizers": None}})
-        self._store.create(target.resource, PLACE, {"metadata": meta, "spec": found["spec"]})
+        self._store.create(target.resource, PLACE, {"metadata": meta, "spec": result["spec"]})
 
     def _machine(self, key: Key) -> None:
         disk = DISKS[key].name
@@ -165,22 +165,22 @@ class Disks:
 
     def _leave(self, key: Key) -> None:
         """Remove the owners of a DataVolume."""
-        found = self._store.find(DATA_VOLUME, DISKS[key])
-        if self._rng.random() < 0.2 and found is not None:
+        data_volume = self._store.find(DATA_VOLUME, DISKS[key])
+        if self._rng.random() < 0.2 and data_volume is not None:
             self._store.patch(DATA_VOLUME, DISKS[key], {"metadata": {"ownerReferences": None}})
 
     def _fill(self, key: Key) -> None:
         """Let CDI progress with a DataVolume."""
-        found, self._store.actor = self._store.find(DATA_VOLUME, DISKS[key]), "CDI"
-        if found is None:
+        data_volume, self._store.actor = self._store.find(DATA_VOLUME, DISKS[key]), "CDI"
+        if data_volume is None:
             return
-        phase = (found.get("status") or {}).get("phase", "")
+        phase = (data_volume.get("status") or {}).get("phase", "")
         following = STEPS[(STEPS.index(phase) + 1) % len(STEPS)] if phase in STEPS else "ImportInProgress"
         new = self._rng.choice((following, following, following, *WAYS))
         self._store.patch(DATA_VOLUME, DISKS[key], {"status": {"phase": new}})
         if self._store.find(PERSISTENT_VOLUME_CLAIM, DISKS[key]) is None:
             owner = {"apiVersion": DATA_VOLUME.api_version, "kind": DATA_VOLUME.kind, "name": DISKS[key].name}
-            self._make_claim(DISKS[key], [{**owner, "uid": found["metadata"]["uid"], "controller": True}])
+            self._make_claim(DISKS[key], [{**owner, "uid": data_volume["metadata"]["uid"], "controller": True}])
 
     def _make_claim(self, key: Key, owners: list[Json]) -> None:
         spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
@@ -278,18 +278,28 @@ class Disks:
 
     def _why_none(self, key: Key, vm: Json, *, is_served: bool) -> str | None:
         """Return why it is wrong that a VM which should run has no VMI, or does not report it."""
-        said, found, uid = str(vm.get("status")), self._store.find(DATA_VOLUME, DISKS[key]), vm["metadata"]["uid"]
+        reported, data_volume, uid = (
+            str(vm.get("status")),
+            self._store.find(DATA_VOLUME, DISKS[key]),
+            vm["metadata"]["uid"],
+        )
         if key != WEB:
             return f"VM {key} has no instance"
         if not is_served:
             return (
-                None if "does not serve DataVolumes" in said else f"DataVolumes are not served, and VM web says {said}"
+                None
+                if "does not serve DataVolumes" in reported
+                else f"DataVolumes are not served, and VM web says {reported}"
             )
-        if found is None or controlling_uid(found) is None:
+        if data_volume is None or controlling_uid(data_volume) is None:
             return "VM web has no DataVolume of its own, and makes none"
-        if controlling_uid(found) != uid:
-            return None if "belongs to another" in said else f"VM web's DataVolume is another's, and it says {said}"
-        return "VM web has all it needs, and no instance" if _phase(found) in STARTABLE else None
+        if controlling_uid(data_volume) != uid:
+            return (
+                None
+                if "belongs to another" in reported
+                else f"VM web's DataVolume is another's, and it says {reported}"
+            )
+        return "VM web has all it needs, and no instance" if _phase(data_volume) in STARTABLE else None
 
     def _why_no_pod(self, key: Key, vmi: Json, *, is_served: bool) -> str | None:
         uid, is_over = vmi["metadata"]["uid"], vmi.get("status", {}).get("phase") in OVER
@@ -300,14 +310,14 @@ class Disks:
 
     def _is_full(self, key: Key, *, is_served: bool) -> bool:
         """Whether the claim of a machine exists and is complete."""
-        claim, found = self._store.find(PERSISTENT_VOLUME_CLAIM, DISKS[key]), self._store.find(DATA_VOLUME, DISKS[key])
+        claim, result = self._store.find(PERSISTENT_VOLUME_CLAIM, DISKS[key]), self._store.find(DATA_VOLUME, DISKS[key])
         if claim is None:
             return False
         is_filled_by = any(
             reference["kind"] == DATA_VOLUME.kind for reference in claim["metadata"].get("ownerReferences") or ()
         )
-        if is_filled_by or (key == WEB and found is not None):
-            return is_served and found is not None and _phase(found) in FILLED
+        if is_filled_by or (key == WEB and result is not None):
+            return is_served and result is not None and _phase(result) in FILLED
         return True
 
 

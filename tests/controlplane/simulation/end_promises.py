@@ -19,8 +19,8 @@ SHUT_DOWN, CRASHED, DESTROYED = "shutdown", "crashed", "destroyed"
 
 def end_follows(asked: Asked, launcher_of: Callable[[str], Launcher | None]) -> str | None:
     """Return what is wrong with the reported end."""
-    said, vmi = asked.call.asked["patch"].get("status", {}), asked.decided_on
-    if said.get("phase") not in OVER or len(vmi["status"].get("activePods") or {}) != 1:
+    new_status, vmi = asked.call.asked["patch"].get("status", {}), asked.decided_on
+    if new_status.get("phase") not in OVER or len(vmi["status"].get("activePods") or {}) != 1:
         return None
     (pod_uid,) = vmi["status"]["activePods"]
     launcher = launcher_of(pod_uid)
@@ -28,10 +28,10 @@ def end_follows(asked: Asked, launcher_of: Callable[[str], Launcher | None]) -> 
     if launcher is None or seen is None or not seen.is_connected or seen.state is None:
         return None
     if seen.state.life is not Life.SHUT_OFF and not is_provisional(seen.state):
-        return f"{said['phase']}, and its domain is {seen.state.life.value}"
+        return f"{new_status['phase']}, and its domain is {seen.state.life.value}"
     expected = _expected(seen.state.reason, launcher, vmi)
-    told = (said["phase"], said.get("reason", vmi["status"].get("reason")) or "")
-    return None if expected is None or told == expected else f"{told}, and {seen.state.reason} means {expected}"
+    reported = (new_status["phase"], new_status.get("reason", vmi["status"].get("reason")) or "")
+    return None if expected is None or reported == expected else f"{reported}, and {seen.state.reason} means {expected}"
 
 
 def _expected(reason: str, launcher: Launcher, vmi: Json) -> tuple[str, str] | None:

@@ -155,8 +155,8 @@ class GuestPlay:
 
 def _paused(one: NodeKeeper) -> str:
     """Return the reported reason of a pause; "" for none."""
-    said = condition(one.store.find(VIRTUAL_MACHINE_INSTANCE, WEB) or {"status": {}}, "Paused")
-    return str(said.get("reason", "")) if said.get("status") == "True" else ""
+    paused = condition(one.store.find(VIRTUAL_MACHINE_INSTANCE, WEB) or {"status": {}}, "Paused")
+    return str(paused.get("reason", "")) if paused.get("status") == "True" else ""
 
 
 SCENES = (

@@ -136,18 +136,18 @@ class Handler(Process):
         return {uid: item for uid, item in self.node.launchers.items() if self.sessions.session(uid) is not None}
 
     def _listed(self) -> dict[str, object]:
-        known = (launcher.pod.uid for launcher in self.sessions.launchers() if not launcher.is_gone)
-        return {uid: self.sessions.session(uid) for uid in known}
+        current = (launcher.pod.uid for launcher in self.sessions.launchers() if not launcher.is_gone)
+        return {uid: self.sessions.session(uid) for uid in current}
 
     def view(self, key: Key, since: int) -> View:
         return View(vmi=self._known.get(key), since=since)
 
     def press(self, guest: host.Launcher, verb: Verb, thaw_after: int = 0) -> None:
         """Have a user send a request through virt-api, which may not wait for the result."""
-        asked = Power(Guest(self.node.name, guest.vmi_uid, guest.pod_uid), verb, thaw_after)
+        request = Power(Guest(self.node.name, guest.vmi_uid, guest.pod_uid), verb, thaw_after)
         if verb == "freeze":
             self._note_freeze(guest, thaw_after)
-        self.loop.create_task(self._carry_out(asked, guest))
+        self.loop.create_task(self._carry_out(request, guest))
         self.loop.settle()
 
     def _note_freeze(self, guest: host.Launcher, thaw_after: int) -> None:
@@ -193,8 +193,8 @@ class Handler(Process):
         if any(pass_.turn.key == CLEARING for pass_ in self.passes):
             return None
         vmis = {uid: pass_.vmi for uid, pass_ in self._known_launchers().items()}
-        known = {uid: session for uid, session in self._listed().items() if uid in vmis}
-        return self._returns.overdue(self.clock.monotonic(), known, vmis)
+        current = {uid: session for uid, session in self._listed().items() if uid in vmis}
+        return self._returns.overdue(self.clock.monotonic(), current, vmis)
 
     def carry_out(
         self, index: int, fate: Fate, meanwhile: Callable[[], None] = lambda: None, *, is_late: bool = False
@@ -271,14 +271,14 @@ class Handler(Process):
             return None
         self.begins(key)
         vmi = self._vmi(key)
-        left = None if vmi is None else self._grace_left(vmi)
+        remaining = None if vmi is None else self._grace_left(vmi)
         let_go_on = {uid for uid, item in self.node.launchers.items() if item.is_to_go_on}
         launchers = self.sessions.launchers_named(key)
         return owed(
             vmi,
             launchers,
             self.node.name,
-            left,
+            remaining,
             self.sessions.pause_left,
             let_go_on=let_go_on,
             is_held=self._clearing.held != "",

@@ -124,15 +124,15 @@ def _end_is_timely(asked: Asked, grace_left: GraceLeft) -> str | None:
     vmi = _read(asked.view.vmi)
     if vmi is None or vmi["metadata"]["uid"] != asked.call.asked["vmi_uid"]:
         return None
-    left, is_polite = grace_left(vmi), asked.call.verb == "shut down"
+    remaining, is_polite = grace_left(vmi), asked.call.verb == "shut down"
     if vmi.get("status", {}).get("phase") in OVER or "deletionTimestamp" not in vmi["metadata"]:
         return "it is asked to end, and nobody waits for it" if is_polite else None
-    if left is not None and is_polite and left <= 0:
-        return f"it is asked to end, and its grace period is over since {-left:.0f} s"
+    if remaining is not None and is_polite and remaining <= 0:
+        return f"it is asked to end, and its grace period is over since {-remaining:.0f} s"
     keys = (*_pod_keys(asked, asked.call.asked["pod_uid"]),)
     was_asked = any(asked.in_pass.of(POD.kind, key) is not None for key in keys)
-    if not is_polite and not was_asked and left is not None and left > 0:
-        return f"it is ended, and its grace period lasts {left:.0f} s more"
+    if not is_polite and not was_asked and remaining is not None and remaining > 0:
+        return f"it is ended, and its grace period lasts {remaining:.0f} s more"
     return None
 
 
@@ -152,12 +152,12 @@ def _names_its_state(asked: Asked) -> str | None:
 
 def _phase_is_seen(asked: Asked, launcher_of: LauncherOf) -> str | None:
     """Running needs an observation after the response to the start; that nothing is left needs the last look."""
-    said, vmi = asked.call.asked["patch"].get("status", {}), asked.decided_on
-    if said.get("phase") in (None, vmi["status"]["phase"]):
+    new_status, vmi = asked.call.asked["patch"].get("status", {}), asked.decided_on
+    if new_status.get("phase") in (None, vmi["status"]["phase"]):
         return None
     (pod_uid,) = vmi["status"]["activePods"]
-    reason = said.get("reason", "")
-    if said["phase"] == "Running":
+    reason = new_status.get("reason", "")
+    if new_status["phase"] == "Running":
         is_first = vmi["status"]["phase"] == "Scheduled"
         return _guest_is_seen(launcher_of(pod_uid), is_first=is_first)
     if reason not in ("LauncherGone", "GuestLost"):
@@ -170,9 +170,9 @@ def _phase_is_seen(asked: Asked, launcher_of: LauncherOf) -> str | None:
     launcher = launcher_of(pod_uid)
     if reason == "GuestLost" and (launcher is None or launcher.is_gone):
         return "GuestLost, and its Pod is not listed: its QEMU is not all that may be left of it"
-    found = look.found
-    left = (found.emulators,) if reason == "GuestLost" else (found.has_directory, found.processes)
-    return f"{reason}, and the last look found {found}" if any(left) else None
+    result = look.found
+    remaining = (result.emulators,) if reason == "GuestLost" else (result.has_directory, result.processes)
+    return f"{reason}, and the last look found {result}" if any(remaining) else None
 
 
 def _guest_is_seen(launcher: Launcher | None, *, is_first: bool) -> str | None:
@@ -188,15 +188,15 @@ def _guest_is_seen(launcher: Launcher | None, *, is_first: bool) -> str | None:
 
 def _unlisted_at(asked: Asked, pod_uid: str) -> int:
     """Return the version of the store at which that Pod was last removed from the selection."""
-    found, was_listed = 0, False
+    result, was_listed = 0, False
     for history in asked.store.histories[POD.kind]:
         body = history.after or history.before or {}
         if body["metadata"]["uid"] != pod_uid:
             continue
         is_listed = history.after is not None and ROLE in body["metadata"].get("labels", {})
-        found = history.version if was_listed and not is_listed else found
+        result = history.version if was_listed and not is_listed else result
         was_listed = is_listed
-    return found
+    return result
 
 
 def _is_over(vmi: Json) -> bool:

@@ -80,11 +80,11 @@ class HandsOnPods:
         return self._delete_all_of(vmi, 0)
 
     def _delete_all_of(self, vmi: Key, grace_period_seconds: int | None) -> str:
-        found = self._pods_of(vmi)
-        for key in found:
+        pods = self._pods_of(vmi)
+        for key in pods:
             self._store.delete(POD, key, grace_period_seconds=grace_period_seconds)
         how = "" if grace_period_seconds is None else " by force"
-        return f"delete Pod {found[0]}{how}" if found else NOTHING
+        return f"delete Pod {pods[0]}{how}" if pods else NOTHING
 
     def _pods_of(self, vmi: Key) -> list[Key]:
         body = self._store.find(VIRTUAL_MACHINE_INSTANCE, vmi)

@@ -19,9 +19,9 @@ UNREACHABLE = "node.kubernetes.io/unreachable"
 def collect_garbage(store: Store) -> bool:
     """Do one step of the garbage collector; return whether there was one."""
     store.actor = "garbage collector"
-    found = list(_all(store))
-    uids = {body["metadata"]["uid"] for _unused, _unused, body in found}
-    for resource, key, body in found:
+    pairs = list(_all(store))
+    uids = {body["metadata"]["uid"] for _unused, _unused, body in pairs}
+    for resource, key, body in pairs:
         meta = body["metadata"]
         owners = meta.get("ownerReferences") or []
         if owners and "deletionTimestamp" not in meta and all(owner["uid"] not in uids for owner in owners):
@@ -105,8 +105,8 @@ def set_taint(store: Store, name: str, taint: str, *, on: bool) -> None:
 
 
 def _is_lost(store: Store, node: str, *, is_going: bool) -> bool:
-    found = store.find(NODE, Key("", node))
-    return found is None or (is_going and has_taint(found, OUT_OF_SERVICE))
+    result = store.find(NODE, Key("", node))
+    return result is None or (is_going and has_taint(result, OUT_OF_SERVICE))
 
 
 def _all(store: Store) -> Iterator[tuple[Resource, Key, Json]]:

@@ -30,8 +30,8 @@ class LastWords:
 
     def forgotten(self, asked: Asked) -> str | None:
         """Return an end that was seen and is not reported."""
-        said = asked.call.asked.get("patch", {}).get("status") or {}
-        if asked.call.kind != VIRTUAL_MACHINE_INSTANCE.kind or said.get("phase") != "Unknown":
+        new_status = asked.call.asked.get("patch", {}).get("status") or {}
+        if asked.call.kind != VIRTUAL_MACHINE_INSTANCE.kind or new_status.get("phase") != "Unknown":
             return None
         granted = set(asked.decided_on.get("status", {}).get("activePods") or {})
         return "it is not known how it is, and its kubelet has said how it ended" if granted & self._heard else None

@@ -160,10 +160,10 @@ class Launcher:
 
     def plug(self, count: int) -> None:
         """Set the number of virtual CPUs of the guest; libvirt reports it only where more are possible."""
-        found = _VCPU.search(self.xml)
-        if not self.is_running_guest or found is None:
+        vcpu = _VCPU.search(self.xml)
+        if not self.is_running_guest or vcpu is None:
             raise DomainError("domain is not running", is_wrong_state=True)
-        most = int(found["most"])
+        most = int(vcpu["most"])
         if not 0 < count <= most:
             raise DomainError(f"requested vcpus is greater than max allowable vcpus: {count} > {most}")
         current = f' current="{count}"' if count < most else ""
@@ -172,8 +172,8 @@ class Launcher:
     @property
     def vcpus(self) -> int:
         """How many virtual CPUs the guest sees."""
-        found = _VCPU.search(self.xml)
-        return 0 if found is None else int(found["current"] or found["most"])
+        vcpu = _VCPU.search(self.xml)
+        return 0 if vcpu is None else int(vcpu["current"] or vcpu["most"])
 
     def stall(self) -> None:
         """Let the guest meet an I/O error: QEMU pauses it, unless it is paused already."""

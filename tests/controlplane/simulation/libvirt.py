@@ -116,11 +116,11 @@ class LauncherConnections:
 
     async def connect(self, path: str) -> LauncherConnection:
         """Connect to the socket."""
-        found: LauncherConnection = await Call(
+        connection: LauncherConnection = await Call(
             "connect to", "domain", self._vmi(path), lambda: self._connect(path), Disconnected
         )
-        self._open.append(found)
-        return found
+        self._open.append(connection)
+        return connection
 
     def drop(self, one: LauncherConnection) -> None:
         """Record that a connection was closed."""
@@ -226,8 +226,8 @@ class LauncherConnection:
                 kind = WrongState if error.is_wrong_state else HypervisorError
                 raise (InvalidDomain if "kernel" in str(error) else kind)(str(error)) from error
 
-        asked = {"pod_uid": self.there.pod_uid, "vmi_uid": self.there.vmi_uid}
-        return await Call(verb, "domain", self.there.vmi, run, Disconnected, asked)
+        arguments = {"pod_uid": self.there.pod_uid, "vmi_uid": self.there.vmi_uid}
+        return await Call(verb, "domain", self.there.vmi, run, Disconnected, arguments)
 
     def break_off(self) -> None:
         """Close the connection, as after a timeout."""
@@ -282,8 +282,8 @@ class LauncherGuest:
         await self._end("destroy", lambda item: item.destroy())
 
     async def resume(self) -> None:
-        asked = self._connection.connections.unpaused
-        await self._connection.call("resume", lambda item: item.resume(by_person=asked[item.pod_uid] > 0))
+        requested = self._connection.connections.unpaused
+        await self._connection.call("resume", lambda item: item.resume(by_person=requested[item.pod_uid] > 0))
 
     async def set_vcpus(self, count: int) -> None:
         await self._connection.call("plug CPUs into", lambda item: item.plug(count))
@@ -314,8 +314,8 @@ class LauncherGuest:
                 kinds = {"silent": AgentSilent, "too long": ResponseTooLong}
                 raise kinds.get(error.kind, HypervisorError)(f"{name}: {error} within {seconds} s") from error
 
-        asked = {"pod_uid": there.pod_uid, "vmi_uid": there.vmi_uid}
-        return await Call(ORDERS.get(name, ASK), "agent", there.vmi, run, AgentSilent, asked)  # type: ignore[no-any-return]
+        arguments = {"pod_uid": there.pod_uid, "vmi_uid": there.vmi_uid}
+        return await Call(ORDERS.get(name, ASK), "agent", there.vmi, run, AgentSilent, arguments)  # type: ignore[no-any-return]
 
     async def state(self) -> State:
         state = await self._connection.call("look at", lambda item: item.state)

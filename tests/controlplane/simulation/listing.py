@@ -49,9 +49,9 @@ def taken_off_rightly(asked: Asked) -> str | None:
     """A node is made unschedulable only after an observed silence and a new read, and only while it is labelled
     schedulable.
     """
-    said, node = asked.call.asked["patch"], asked.call.key
-    if said != {"metadata": {"labels": {SCHEDULABLE: "false"}}}:
-        return f"virt-controller writes {said} of a Node"
+    body, node = asked.call.asked["patch"], asked.call.key
+    if body != {"metadata": {"labels": {SCHEDULABLE: "false"}}}:
+        return f"virt-controller writes {body} of a Node"
     if not asked.call.asked.get("uid"):
         return "it names no uid"
     answer = asked.in_pass.of(LEASE.kind, lease_key(node.name))
@@ -68,8 +68,8 @@ def heard_rightly(asked: Asked, node: str, since_last: float | None) -> str | No
     """virt-handler renews only its own Lease, and not too often. since_last: seconds since its last renewal request."""
     if asked.call.key not in (lease_key(node), Key(NAMESPACE, "")):
         return "it is another's Lease"
-    said = asked.call.asked.get("patch") or asked.call.asked["body"]
-    spec = said["spec"]
+    body = asked.call.asked.get("patch") or asked.call.asked["body"]
+    spec = body["spec"]
     if spec["holderIdentity"] != node or spec["leaseDurationSeconds"] != DURATION_SECONDS or not spec["renewTime"]:
         return f"it says {spec}"
     is_early = since_last is not None and since_last < RETRY_SECONDS - 0.01
@@ -85,8 +85,8 @@ def listed_rightly(asked: Asked, node: str) -> str | None:
     answer = asked.ever.of(NODE.kind, asked.call.key)
     if answer is None or answer.found is None:
         return "the Node was not read before"
-    said: dict[str, Any] = {**meta.get("annotations", {}), **labels}
-    if not _differs(answer.found, said):
+    reported: dict[str, Any] = {**meta.get("annotations", {}), **labels}
+    if not _differs(answer.found, reported):
         return "it says what is said already"
     silence = silent_for(asked.store, node)
     if labels.get(SCHEDULABLE) == "true" and (silence is None or silence >= DURATION_SECONDS):

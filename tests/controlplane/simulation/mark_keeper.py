@@ -125,8 +125,8 @@ class Process:
             self.call = self._coroutine.send(result) if error is None else self._coroutine.throw(error)
         except StopIteration as ended:
             self._coroutine, outcome = None, ended.value
-            left = RETRY_SECONDS if outcome.error is not None else outcome.requeue_after
-            due = None if left is None else self.clock.monotonic() + left
+            remaining = RETRY_SECONDS if outcome.error is not None else outcome.requeue_after
+            due = None if remaining is None else self.clock.monotonic() + remaining
             self.due = min((item for item in (self.due, due) if item is not None), default=None)
 
     def _wake(self) -> None:

@@ -235,9 +235,9 @@ class MarkPlay:
         self._calm(until=self.true.seconds + SETTLE_SECONDS + RETRY_SECONDS)
         by_hand = [name for name, mark in self._marks().items() if mark == BY_HAND]
         self._calm(until=self.true.seconds + 2 * LASTS_SECONDS)
-        left = [name for name, mark in self._marks().items() if mark is not None]
-        if left != by_hand:
-            raise Breach(f"marks: {left} are marked for good, and persons have marked {by_hand}")
+        remaining = [name for name, mark in self._marks().items() if mark is not None]
+        if remaining != by_hand:
+            raise Breach(f"marks: {remaining} are marked for good, and persons have marked {by_hand}")
 
     def _calm(self, until: float) -> None:
         """Advance the time with the leader as the only actor."""
@@ -246,9 +246,9 @@ class MarkPlay:
             if self._work(is_calm=True):
                 continue
             due = self.leader.due
-            left = until - self.true.seconds
-            wait = left if due is None else min(left, due - self.leader.clock.monotonic() + 0.001)
-            if left <= 0:
+            remaining = until - self.true.seconds
+            wait = remaining if due is None else min(remaining, due - self.leader.clock.monotonic() + 0.001)
+            if remaining <= 0:
                 return
             self.true.advance(max(wait, 0.001))
         raise Breach("marks: it does not come to rest")

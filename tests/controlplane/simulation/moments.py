@@ -68,8 +68,8 @@ class Moments:
         if not changes:
             return ""
         self._world.store.actor = "user"
-        said = self._world.rng.choice(changes)(self._world.people, call.key)
-        return "" if said == NOTHING else f"user: {said}"
+        done = self._world.rng.choice(changes)(self._world.people, call.key)
+        return "" if done == NOTHING else f"user: {done}"
 
     def take_back(self, one: Process) -> str:
         """Withdraw the start whose grant is being requested; return how, "" without one."""
@@ -79,8 +79,8 @@ class Moments:
         if vmi is None or vmi.get("status", {}).get("phase") != SCHEDULED:
             return ""
         self._world.store.actor = "user"
-        said = self._world.rng.choice(STARTED)(self._world.people, call.key)
-        return "" if said == NOTHING else f"user: {said}"
+        done = self._world.rng.choice(STARTED)(self._world.people, call.key)
+        return "" if done == NOTHING else f"user: {done}"
 
     def breaks(self, call: Call) -> bool:
         """Whether virt-handler ends before the response comes."""

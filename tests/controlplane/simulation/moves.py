@@ -109,7 +109,7 @@ class Moves:
         text: str | None = None
         while text is None:
             text = next(
-                (said for name in self._world.odds.order() if (said := self._by_name[name]()) is not None), None
+                (message for name in self._world.odds.order() if (message := self._by_name[name]()) is not None), None
             )
         self._world.note(text)
         if self._world.steps % LOOKS_EVERY == 0:
@@ -227,9 +227,9 @@ class Moves:
 
     def _build_on(self, one: Process, call: Call) -> None:
         """Let something follow from a call before its caller has the response."""
-        said = self._moments.follow(one, call)
-        if said:
-            self._world.note(said)
+        done = self._moments.follow(one, call)
+        if done:
+            self._world.note(done)
 
     def _overtake(self, one: Process, call: Call) -> None:
         """Let another writer change the target, and deliver all events before the response."""
@@ -315,8 +315,8 @@ class Moves:
     def _press(self, guest: Launcher, verb: Verb, thaw_after: int = 0) -> str | None:
         """Have a user send a request through a live virt-handler of the guest's node, or get no response."""
         there = (item for item in self._world.handlers.values() if not item.is_dead)
-        asked = next((item for item in there if guest.pod_uid in item.node.launchers), None)
-        if asked is None:
+        handler = next((item for item in there if guest.pod_uid in item.node.launchers), None)
+        if handler is None:
             return None
-        asked.press(guest, verb, thaw_after)
+        handler.press(guest, verb, thaw_after)
         return f"user: {verb} the guest of {guest.vmi}"

@@ -159,8 +159,8 @@ class Node:
     def _can_only_wait(self, pod: Json) -> bool:
         """Whether there is nothing to do or report for a Pod without processes."""
         states = [item["state"] for item in pod["status"].get("containerStatuses", ())]
-        told = any(LAUNCHER in item.get("waiting", {}).get("message", "") for item in states)
-        return self.broken == "does nothing" or (self.broken == "lacks the launcher" and told)
+        reported = any(LAUNCHER in item.get("waiting", {}).get("message", "") for item in states)
+        return self.broken == "does nothing" or (self.broken == "lacks the launcher" and reported)
 
     def _begins_nothing(self, pod: Json) -> bool:
         """Report the Pod status of a broken node; return whether the node is broken."""

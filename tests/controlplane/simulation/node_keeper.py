@@ -108,8 +108,8 @@ class NodeKeeper:
         return uid in self.node.launchers and self.launcher(uid).is_running_guest
 
     def phase_of(self, name: str) -> str:
-        found: Json = self.store.find(VMI, Key("default", name)) or {}
-        return str(found.get("status", {}).get("phase", ""))
+        vmi: Json = self.store.find(VMI, Key("default", name)) or {}
+        return str(vmi.get("status", {}).get("phase", ""))
 
     def is_asking(self, verb: str) -> bool:
         return any(pass_.call.verb == verb for pass_ in self.handler.passes)
@@ -142,9 +142,9 @@ class NodeKeeper:
             raise Breach("comebacks: virt-handler does not come to wait")
         one = self.handler
         one.look_for_undone()
-        said = [f"promise: {text}" for text in one.broken_promises] + [f"bug: {text}" for text in one.bugs]
-        if said:
-            raise Breach(f"{said[0]} ({one.name}, comebacks)")
+        reported = [f"promise: {text}" for text in one.broken_promises] + [f"bug: {text}" for text in one.bugs]
+        if reported:
+            raise Breach(f"{reported[0]} ({one.name}, comebacks)")
 
     def _round(self) -> bool:
         one, moved = self.handler, self.handler.wake()

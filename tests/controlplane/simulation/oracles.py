@@ -59,14 +59,14 @@ class Oracles:
     def check(self, view: View = NOBODY) -> None:
         """Raise Breach when an invariant is violated. view: the state of the writer of this step."""
         new, self._seen = self._store.history[self._seen :], len(self._store.history)
-        found = [
+        problems = [
             self._guests_break(view),
             self._endings_break(),
             self._idle_writes_break(),
             self._pauses_break(),
             *(self._change_breaks(item, view) for item in new),
         ]
-        for text in found:
+        for text in problems:
             if text:
                 raise Breach(text)
 
@@ -86,8 +86,8 @@ class Oracles:
     def _endings_break(self) -> str | None:
         """I3: virt-handler ends a guest only for a cause in an object."""
         for node in self._nodes:
-            asked, node.endings = node.endings, []
-            for vmi_uid, pod_uid in asked:
+            endings, node.endings = node.endings, []
+            for vmi_uid, pod_uid in endings:
                 why = causes.guest_ended(vmi_uid, pod_uid, self._store)
                 if why:
                     return f"I3 unasked stop: {why}"
@@ -145,13 +145,13 @@ class Oracles:
 
     def _let_go_too_early(self, change: Change) -> str | None:
         uid = (change.before or {})["metadata"]["uid"]
-        left = [key for key, item in self._store.list(VIRTUAL_MACHINE_INSTANCE) if controlling_uid(item) == uid]
-        return f"I6 finalizer: VM {change.key} goes before its instance" if left else None
+        remaining = [key for key, item in self._store.list(VIRTUAL_MACHINE_INSTANCE) if controlling_uid(item) == uid]
+        return f"I6 finalizer: VM {change.key} goes before its instance" if remaining else None
 
     def _vmi_breaks(self, change: Change, view: View) -> str | None:
-        asked = self._ledger.take_vmi(change, view.vm)
-        if asked:
-            return f"I2 unasked start: {change.key}: {asked}"
+        complaint = self._ledger.take_vmi(change, view.vm)
+        if complaint:
+            return f"I2 unasked start: {change.key}: {complaint}"
         return (
             self._phase_breaks(change)
             or self._grant_breaks(change)

@@ -253,8 +253,8 @@ class Process:
         answer.add_done_callback(lambda _unused: self._forget(item))
         now, clock = max(turn.began, self.clock.now()), self.clock.now()
         age = self.clock.monotonic() - self._born
-        asked = Asked(call, view, turn.view, turn.answers, self.answers, self.store, now, clock, age, self.seen)
-        broken = self.answers.outdated(self.store, call.kind, call.key, shown) or self.broken_promise(asked)
+        request = Asked(call, view, turn.view, turn.answers, self.answers, self.store, now, clock, age, self.seen)
+        broken = self.answers.outdated(self.store, call.kind, call.key, shown) or self.broken_promise(request)
         if broken:
             self.broken_promises.append(f"{call}: {broken}")
         return answer
@@ -314,8 +314,8 @@ class Process:
 
     def look_for_undone(self) -> None:
         """Check that all work is in progress or scheduled; undelivered events may still trigger it."""
-        found = (self.overdue(), *(shown_wrongly(item, self.laid_over(item)) for item in self.caches))
-        self.broken_promises.extend(item for item in found if item is not None)
+        problems = (self.overdue(), *(shown_wrongly(item, self.laid_over(item)) for item in self.caches))
+        self.broken_promises.extend(item for item in problems if item is not None)
         for name in () if any(item.is_behind for item in self.caches) else self.work:
             for key in self.keys(name):
                 self._look_for_undone(name, key)
@@ -329,6 +329,6 @@ class Process:
         is_stepped = last is not None and last.offset != self.clock.offset  # a stepped clock does not reset timers
         if is_stepped or (due is not None and due <= now):
             return
-        left = undone(reconciler, key, None if due is None else due - now, last)
-        if left is not None:
-            self.broken_promises.append(f"{name} {key}: {left}")
+        remaining = undone(reconciler, key, None if due is None else due - now, last)
+        if remaining is not None:
+            self.broken_promises.append(f"{name} {key}: {remaining}")

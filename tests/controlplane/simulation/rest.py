@@ -38,24 +38,24 @@ class Rest:
     def stuck(self) -> list[str]:
         """Return what is wrong when nothing changes any more."""
         self._held = {key for key, raw in self._store.list(VIRTUAL_MACHINE_INSTANCE) if self._is_held(raw)}
-        found = [
+        problems = [
             f"the guest of {guest.vmi} is paused"
             for node in self._nodes
             for guest in node.guests()
             if guest.state == STALLED and node is not self.dead and not node.is_unreachable and not self._rests(guest)
         ]
-        found += self._going() + self._unproven() + self._leftovers() + self._wrongly_listed()
+        problems += self._going() + self._unproven() + self._leftovers() + self._wrongly_listed()
         vmis = dict(self._store.list(VIRTUAL_MACHINE_INSTANCE))
         for key, raw in self._store.list(VIRTUAL_MACHINE):
             if key not in self._held:
-                found.extend(f"VM {key}: {text}" for text in self._vm(raw, vmis.get(key)))
+                problems.extend(f"VM {key}: {text}" for text in self._vm(raw, vmis.get(key)))
                 if "deletionTimestamp" not in raw["metadata"]:
-                    found.extend(f"VM {key} {text}" for text in untrue_of_vm(raw, vmis.get(key)))
+                    problems.extend(f"VM {key} {text}" for text in untrue_of_vm(raw, vmis.get(key)))
         for key, raw in vmis.items():
             if key not in self._held:
-                found.extend(f"VMI {key}: {text}" for text in self._vmi(raw))
-                found.extend(f"VMI {key} {text}" for text in untrue_of_vmi(raw))
-        return found
+                problems.extend(f"VMI {key}: {text}" for text in self._vmi(raw))
+                problems.extend(f"VMI {key} {text}" for text in untrue_of_vmi(raw))
+        return problems
 
     def _rests(self, guest: Launcher) -> bool:
         """Whether a user has paused a guest according to its VMI, and has not resumed it."""
@@ -69,13 +69,13 @@ class Rest:
         """Return names that may still have work: failing starts with retries; guests with lying agents, or frozen
         until their timeout.
         """
-        told = {
+        reported = {
             guest.vmi.name
             for node in self._nodes
             for guest in node.guests()
             if guest.agent is not None and guest.agent.manner != "honest"
         }
-        return told | {
+        return reported | {
             key.name
             for resource in (VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE)
             for key, raw in self._store.list(resource)
@@ -95,20 +95,22 @@ class Rest:
 
     def _unproven(self) -> list[str]:
         """A run whose Pod was removed from a dead node is Unknown, and its status names the missing proof."""
-        found = []
+        problems = []
         pods = {pod["metadata"]["uid"] for _unused, pod in self._store.list(POD)}
         for key in self._held:
             vmi = decode_vmi(self._store.get(VIRTUAL_MACHINE_INSTANCE, key))
             if not vmi.status.active_pods or set(vmi.status.active_pods) & pods:
                 continue
-            said = [
+            reported = [
                 condition.message
                 for condition in vmi.status.conditions
                 if "Node" in condition.message or "node" in condition.message
             ]
-            if vmi.status.phase != UNKNOWN or not said:
-                found.append(f"VMI {key} may run on a dead node, is {vmi.status.phase} and says {said or 'nothing'}")
-        return found
+            if vmi.status.phase != UNKNOWN or not reported:
+                problems.append(
+                    f"VMI {key} may run on a dead node, is {vmi.status.phase} and says {reported or 'nothing'}"
+                )
+        return problems
 
     def _wrongly_listed(self) -> list[str]:
         """All nodes are schedulable but those with a silent virt-handler."""
@@ -134,7 +136,7 @@ class Rest:
 
     def _leftovers(self) -> list[str]:
         """I5: no Pod without its VMI, no launcher without its Pod, no guest without its VMI."""
-        found = [
+        problems = [
             f"Pod {key} has no VMI"
             for key, body in self._store.list(POD)
             if "squatter" not in body["metadata"].get("annotations", {})
@@ -149,17 +151,17 @@ class Rest:
         }
         for node in self._nodes:
             if not node.is_unreachable:
-                found += [
+                problems += [
                     f"I5 {node.name} runs the launcher of {launcher.vmi}, whose run is over"
                     for launcher in node.launchers.values()
                     if launcher.is_up and launcher.vmi_uid in over
                 ]
-                found += [
+                problems += [
                     f"I5 {node.name} keeps the launcher of {launcher.vmi}"
                     for uid, launcher in node.launchers.items()
                     if uid not in pods
                 ]
-        return found
+        return problems
 
     def _vm(self, raw: Json, raw_vmi: Json | None) -> list[str]:
         vm = decode_vm(raw)
@@ -167,16 +169,16 @@ class Rest:
             return []
         vmi = decode_vmi(raw_vmi) if raw_vmi is not None else None
         account = self._ledger.accounts[vm.metadata.uid]
-        found = []
+        problems = []
         if raw_vmi is not None and controlling_uid(raw_vmi) is None:
-            found.append("an instance of its name belongs to nobody")
+            problems.append("an instance of its name belongs to nobody")
         if vm.status.state_change_requests and not _is_hopeless(raw):
-            found.append(f"a request is neither done nor dropped: {vm.status.state_change_requests}")
+            problems.append(f"a request is neither done nor dropped: {vm.status.state_change_requests}")
         if account.owed_stop is not None and vmi is not None and vmi.metadata.uid == account.owed_stop:
-            found.append("a stop was accepted, and the instance is there")
+            problems.append("a stop was accepted, and the instance is there")
         if account.owed_after is not None:
-            found.append("a start was accepted, and no run began")
-        return found + self._as_wanted(vm, vmi, account)
+            problems.append("a start was accepted, and no run began")
+        return problems + self._as_wanted(vm, vmi, account)
 
     def _as_wanted(self, vm: VirtualMachine, vmi: VirtualMachineInstance | None, account: Account) -> list[str]:
         """Compare with the strategy, and with the history where that decides."""

@@ -71,9 +71,9 @@ class Returns:
         """
         for uid, known_by in launchers.items():
             vmi = vmis[uid]
-            asked = self._asked.get(vmi, [(-1, 0.0)])[-1][0]
+            requested = self._asked.get(vmi, [(-1, 0.0)])[-1][0]
             backs = (item for item in self._all if item.pods.get(uid) is known_by)
-            since = next((back.at for back in backs if asked < back.version), None)
+            since = next((back.at for back in backs if requested < back.version), None)
             if since is not None and now - max(since, self._settled_at) > ASKED_WITHIN_SECONDS:
                 return f"it came back {now - since:.1f} s ago and has not asked whose the launcher of {vmi} is"
         return None

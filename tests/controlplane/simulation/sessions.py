@@ -102,9 +102,9 @@ class WatchedRegistry(Registry):
         known, clock, kind, record = self._in_vain[action.pod_uid], self._tools.clock, type(action), session.record
         if kind in PAUSED and record.is_over:
             self._complain(f"{record.pod.vmi_key}: asked to {PAUSED[kind]}, and its Pod is gone or over")
-        if kind in PAUSED and (left := known.left(clock.monotonic())) > 0:
-            said = f"asked to {PAUSED[kind]} {left:.2f} s too early, {known.count} came to nothing"
-            self._complain(f"{record.pod.vmi_key}: {said}")
+        if kind in PAUSED and (remaining := known.left(clock.monotonic())) > 0:
+            text = f"asked to {PAUSED[kind]} {remaining:.2f} s too early, {known.count} came to nothing"
+            self._complain(f"{record.pod.vmi_key}: {text}")
         if kind is Resume and not self._connections.is_moving(action.pod_uid):
             self._note_resume(session, known, clock.monotonic())
         try:

@@ -169,8 +169,8 @@ class Process:
             raise Breach(f"sets: {call}, and it sees {most} of {seen}")
 
     def _known(self) -> dict[Key, Json]:
-        found = ((key, self._seen(VMI, key)) for key in list(self._overlays[VMI].keys()))
-        return {key: body for key, body in found if body is not None}
+        members = ((key, self._seen(VMI, key)) for key in list(self._overlays[VMI].keys()))
+        return {key: body for key, body in members if body is not None}
 
     def _seen(self, resource: Resource, key: Key) -> Json | None:
         raw = self._overlays[resource].get(key)

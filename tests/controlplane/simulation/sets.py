@@ -50,21 +50,21 @@ class SetPlay:
 
     def _judge(self) -> None:
         """Compare the state at rest with spec and status."""
-        found = self.store.get(SET, WEB)
+        replica_set = self.store.get(SET, WEB)
         live, status, wanted = (
             [item for _unused, item in self.store.list(VMI)],
-            found["status"],
-            found["spec"]["replicas"],
+            replica_set["status"],
+            replica_set["spec"]["replicas"],
         )
         if not len(live) == len(self.active()) == wanted == status.get("replicas", 0):
             raise Breach(f"sets: {wanted} wanted, {len(live)} there, and it says {status}")
         ready = sum(READY in item.get("status", {}).get("conditions", ()) for item in live)
-        said = (status.get("readyReplicas", 0), status.get("labelSelector"))
-        if said != (ready, "app=web") or "conditions" in status:
+        reported = (status.get("readyReplicas", 0), status.get("labelSelector"))
+        if reported != (ready, "app=web") or "conditions" in status:
             raise Breach(f"sets: {ready} are ready, and it says {status}")
         for item in live:
             owners = [(each["uid"], each.get("controller")) for each in item["metadata"].get("ownerReferences", ())]
-            if item["metadata"].get("labels") != LABELS or owners != [(found["metadata"]["uid"], True)]:
+            if item["metadata"].get("labels") != LABELS or owners != [(replica_set["metadata"]["uid"], True)]:
                 raise Breach(f"sets: an instance is {item['metadata']}")
         if Process(self.store).begin():
             raise Breach("sets: who begins anew at rest has something to do")

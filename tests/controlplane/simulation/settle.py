@@ -114,9 +114,9 @@ class Settling:
                 break
         else:
             raise Breach(f"nothing stuck: it does not come to rest: {self._rest.stuck()}")
-        found = self._rest.stuck()
-        if found:
-            raise Breach("nothing stuck: " + "; ".join(found))
+        problems = self._rest.stuck()
+        if problems:
+            raise Breach("nothing stuck: " + "; ".join(problems))
 
     def _stay_still(self) -> None:
         """Advance the time: timers may fire, and none of our processes writes about a correct object."""
@@ -156,9 +156,9 @@ class Settling:
         return moved
 
     def _carry(self, one: Process) -> None:
-        if self._minds and self._world.rng.random() < TAKEN_BACK and (said := self._moments.take_back(one)):
+        if self._minds and self._world.rng.random() < TAKEN_BACK and (done := self._moments.take_back(one)):
             self._minds -= 1
-            self._world.note(said)
+            self._world.note(done)
         self._world.note(self._world.carry(one, 0, "done"))
         self._world.after_step()
 

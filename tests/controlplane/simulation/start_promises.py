@@ -37,22 +37,22 @@ def seconds_to_wait(vm: Json, now: float) -> float:
 
 def counts_up(asked: Asked) -> str | None:
     """Each failed start increases the count by one."""
-    said, before = asked.call.asked["patch"].get("status", {}).get("startFailure"), _failure(asked.decided_on)
-    if not said or "lastFailedVMIUID" not in said:
+    new_status, before = asked.call.asked["patch"].get("status", {}).get("startFailure"), _failure(asked.decided_on)
+    if not new_status or "lastFailedVMIUID" not in new_status:
         return None
     was = before.get("consecutiveFailCount", 0)
-    count = said.get("consecutiveFailCount", was)
+    count = new_status.get("consecutiveFailCount", was)
     return None if count == was + 1 else f"a start has failed, and the count goes from {was} to {count}"
 
 
 def waits_as_long_as_it_should(asked: Asked) -> str | None:
     """The next start waits 10 s, longer after each failure, at most 300 s."""
-    said = asked.call.asked["patch"].get("status", {}).get("startFailure") or {}
-    if not said.get("retryAfterTimestamp"):
+    new_status = asked.call.asked["patch"].get("status", {}).get("startFailure") or {}
+    if not new_status.get("retryAfterTimestamp"):
         return None
-    count = said.get("consecutiveFailCount", _failure(asked.decided_on).get("consecutiveFailCount", 1))
+    count = new_status.get("consecutiveFailCount", _failure(asked.decided_on).get("consecutiveFailCount", 1))
     shortest, longest = WAITS.get(count, LONGEST)
-    waits = datetime.fromisoformat(said["retryAfterTimestamp"]).timestamp() - asked.clock
+    waits = datetime.fromisoformat(new_status["retryAfterTimestamp"]).timestamp() - asked.clock
     if shortest - STAMP_SECONDS <= waits <= longest + STAMP_SECONDS:
         return None
     return f"start {count} has failed, and the next one waits {waits:.0f} s, not {shortest:.0f} to {longest:.0f}"
@@ -70,8 +70,8 @@ def owed_start(vm: Json | None, vmi: Json | None, now: float) -> Owed | None:
     """Return when a VM that waits only for its next start must be reconciled."""
     if vm is None or vmi is not None or "deletionTimestamp" in vm["metadata"]:
         return None
-    left = min(seconds_to_wait(vm, now), LONGEST[1] + STAMP_SECONDS)  # a time further ahead is not believed
-    return Owed("its next start is waited for", left) if left > 0 and asks_for_run(vm) else None
+    remaining = min(seconds_to_wait(vm, now), LONGEST[1] + STAMP_SECONDS)  # a time further ahead is not believed
+    return Owed("its next start is waited for", remaining) if remaining > 0 and asks_for_run(vm) else None
 
 
 def end_is_noted(asked: Asked) -> str | None:
@@ -111,9 +111,9 @@ def is_switched_on_as_asked(asked: Asked) -> str | None:
         return None
     if strategy_of(vm) != "Halted" or patch["spec"] not in ({"runStrategy": "Always"}, {"running": True}):
         return f"a spec is changed by {patch}"
-    said = str(vm["metadata"]["generation"])
+    reported = str(vm["metadata"]["generation"])
     for request in vm.get("status", {}).get("stateChangeRequests") or ():
-        if asks_paused(request) and request["data"].get("generation") == said:
+        if asks_paused(request) and request["data"].get("generation") == reported:
             return None
     return "a machine is switched on that was halted after the start, or that nobody has started"
 

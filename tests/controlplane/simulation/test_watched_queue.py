@@ -19,22 +19,24 @@ A, B, C = Key("default", "a"), Key("default", "b"), Key("other", "c")
 
 def work(queue: WatchedQueue, seed: int) -> None:
     """Add, take and finish keys at random."""
-    rng, now, held = random.Random(seed), 0.0, []
+    rng, now, in_progress = random.Random(seed), 0.0, []
     for _unused in range(300):
         now += rng.choice((0.0, 0.01, 5.0))
         queue.add(rng.choice((A, B, C)), now, after=rng.choice((0.0, 0.0, 3.0)))
         key = queue.take(now)
         if key is not None:
-            held.append(key)
-        if held and rng.random() < 0.7:
-            queue.finish(held.pop(0), now, failed=rng.random() < 0.3, requeue_after=rng.choice((None, 0.0, 10.0)))
+            in_progress.append(key)
+        if in_progress and rng.random() < 0.7:
+            queue.finish(
+                in_progress.pop(0), now, failed=rng.random() < 0.3, requeue_after=rng.choice((None, 0.0, 10.0))
+            )
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_the_real_queue_matches_its_model(seed: int) -> None:
-    said: list[str] = []
-    work(WatchedQueue(random.Random(seed), said.append), seed)
-    assert said == []
+    complaints: list[str] = []
+    work(WatchedQueue(random.Random(seed), complaints.append), seed)
+    assert complaints == []
 
 
 def test_a_late_key_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -44,18 +46,18 @@ def test_a_late_key_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
         finish(queue, key, now, failed=failed)
 
     monkeypatch.setattr(WorkQueue, "finish", finish_without_requeue)
-    said: list[str] = []
-    work(WatchedQueue(random.Random(1), said.append), 1)
-    assert "and the next turn is due at" in said[0]
+    complaints: list[str] = []
+    work(WatchedQueue(random.Random(1), complaints.append), 1)
+    assert "and the next turn is due at" in complaints[0]
 
 
 def test_a_namespace_served_before_others_with_fewer_in_progress_is_reported(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    said: list[str] = []
-    queue = WatchedQueue(random.Random(1), said.append)
+    complaints: list[str] = []
+    queue = WatchedQueue(random.Random(1), complaints.append)
     monkeypatch.setattr(queue, "_running", Counter({"other": 9}))
     for key in (A, B, C):
         queue.add(key, 0.0)
     assert [queue.take(0.0) for _unused in range(2)] == [A, B]
-    assert said == [f"{B} is taken, and another namespace that waits has fewer under way"]
+    assert complaints == [f"{B} is taken, and another namespace that waits has fewer under way"]

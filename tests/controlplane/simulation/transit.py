@@ -122,7 +122,7 @@ class TransitPlay:
 
     def _awake(self) -> list[Process]:
         """List processes that are not frozen, mostly those with work."""
-        self._stalled = {name: left - 1 for name, left in self._stalled.items() if left > 0}
+        self._stalled = {name: remaining - 1 for name, remaining in self._stalled.items() if remaining > 0}
         everybody = self.world.processes()
         awake = [item for item in everybody if item.name not in self._stalled] or everybody
         if self._rng.random() < IDLE:
@@ -177,14 +177,14 @@ class TransitPlay:
         for _unused in range(PEACE_ROUNDS):
             if self._peace_round():
                 continue
-            if not (found := self._rest.stuck()):
+            if not (problems := self._rest.stuck()):
                 for process in world.processes():
                     process.look_for_undone()
                 world.check()
                 return
             self._judge_lateness(world.true.seconds - since)
             if world.true.seconds - since > LONGEST_SECONDS or not self._wait():
-                raise Breach(f"transit: stuck: {'; '.join(found)}")
+                raise Breach(f"transit: stuck: {'; '.join(problems)}")
         raise Breach(f"transit: it does not come to rest: {'; '.join(self._rest.stuck())}")
 
     def _judge_lateness(self, lasted: float) -> None:

@@ -74,8 +74,8 @@ class TransitMishaps:
         near += [(self.end_source, 1.5)] if find_place(call) in ON_THE_WAY else []
         near += [(lambda: self.stop_late(one, call), 5)] if call.verb == "stop" else []
         ways = [each for each, _unused in near]
-        said = self._rng.choices(ways, [weight for _unused, weight in near])[0]()
-        return None if said is None else f"{said} (at {call})"
+        done = self._rng.choices(ways, [weight for _unused, weight in near])[0]()
+        return None if done is None else f"{done} (at {call})"
 
     def _crash(self, one: Process) -> str | None:
         if one.is_dead:
@@ -187,10 +187,10 @@ class TransitMishaps:
 
     def end_left(self) -> str | None:
         """End the processes of a Pod whose guest has left: no machine ends."""
-        left = [launcher for launcher in self._world.oracles.launchers() if launcher.has_left and launcher.is_up]
-        if not left:
+        departed = [launcher for launcher in self._world.oracles.launchers() if launcher.has_left and launcher.is_up]
+        if not departed:
             return None
-        launcher = self._rng.choice(left)
+        launcher = self._rng.choice(departed)
         self._world.lose_left(launcher)
         launcher.exit(137)
         return f"the launcher that {launcher.vmi} has left is killed ({launcher.pod.name})"

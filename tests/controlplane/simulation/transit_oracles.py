@@ -54,7 +54,7 @@ class TransitOracles:
     def check(self) -> None:
         """Raise Breach when an invariant is violated."""
         new, self._seen = self._store.history[self._seen :], len(self._store.history)
-        for text in (*self._by_truth(), *(said for item in new for said in self._by_change(item))):
+        for text in (*self._by_truth(), *(message for item in new for message in self._by_change(item))):
             raise Breach(f"transit: {text}")
         for node in self._nodes:
             node.endings.clear()
@@ -249,8 +249,8 @@ class TransitOracles:
 
 
 def is_let_serve(pod: Json) -> bool:
-    said = pod.get("status", {}).get("conditions", ())
-    return any((item["type"], item["status"]) == (UNPAUSED, "True") for item in said)
+    conditions = pod.get("status", {}).get("conditions", ())
+    return any((item["type"], item["status"]) == (UNPAUSED, "True") for item in conditions)
 
 
 def moving_of(body: Json) -> Json:

@@ -33,22 +33,22 @@ class TransitRest:
 
     def stuck(self) -> list[str]:
         """Return what is wrong."""
-        found = [
+        problems = [
             f"migration {key} is {phase_of(body) or 'new'}{' and going' * ('deletionTimestamp' in body['metadata'])}"
             for key, body in self._store.list(MIGRATION)
             if phase_of(body) not in OVER or "deletionTimestamp" in body["metadata"]
         ]
         for key, vmi in self._store.list(VMI):
-            found += [f"{key}: {said}" for said in self._untrue(vmi)]
+            problems += [f"{key}: {message}" for message in self._untrue(vmi)]
         owners = {vmi["metadata"]["uid"] for _unused, vmi in self._store.list(VMI)}
         pods = {body["metadata"]["uid"] for _unused, body in self._store.list(POD)}
-        found += [f"Pod {key} is left" for key, pod in self._store.list(POD) if controlling_uid(pod) not in owners]
-        found += [
+        problems += [f"Pod {key} is left" for key, pod in self._store.list(POD) if controlling_uid(pod) not in owners]
+        problems += [
             f"a launcher of {launcher.vmi} is left"
             for launcher in self._oracles.launchers()
             if launcher.pod_uid not in pods
         ]
-        return found
+        return problems
 
     def cancelled(self) -> list[str]:
         """Return cancelled migrations that are not over."""
@@ -60,13 +60,13 @@ class TransitRest:
 
     def left_at_targets(self) -> list[str]:
         """Return QEMUs at the target of failed migrations."""
-        found = []
+        problems = []
         for key, vmi in self._store.list(VMI):
             moving = moving_of(vmi)
             at = [item for item in self._oracles.launchers() if item.pod_uid == moving.get("targetPodUID")]
             if moving.get("failed") and any(item.is_running_guest for item in at):
-                found.append(f"left: the migration of {key} has failed, and QEMU is there at its target")
-        return found
+                problems.append(f"left: the migration of {key} has failed, and QEMU is there at its target")
+        return problems
 
     def _untrue(self, vmi: Json) -> Iterator[str]:
         status, uid = vmi.get("status", {}), vmi["metadata"]["uid"]
@@ -84,9 +84,9 @@ class TransitRest:
             (node, launcher) for node in self._nodes for launcher in node.launchers.values() if launcher.vmi_uid == uid
         ]
         there = [(node.name, launcher.pod_uid) for node, launcher in mine if launcher.is_running_guest]
-        said = [(node, pod) for pod, node in (status.get("activePods") or {}).items()]
-        if there != said or [status.get("nodeName")] != [node for node, _unused in there]:
-            yield f"its guest is in {there}, and it is said to be in {said}"
+        reported = [(node, pod) for pod, node in (status.get("activePods") or {}).items()]
+        if there != reported or [status.get("nodeName")] != [node for node, _unused in there]:
+            yield f"its guest is in {there}, and it is said to be in {reported}"
         yield from self._stands_still([launcher for _unused, launcher in mine])
         yield from self._lacks_cpus(vmi, [launcher for _unused, launcher in mine if launcher.is_running_guest])
         pods = [(key.name, pod) for key, pod in self._store.list(POD) if controlling_uid(pod) == uid]
@@ -99,14 +99,14 @@ class TransitRest:
     def _lacks_cpus(self, vmi: Json, guests: list[Launcher]) -> Iterator[str]:
         """A guest has the virtual CPUs of its spec once its Pod has room for them, and the status says so."""
         wanted = vmi["spec"]["domain"]["cpu"]["sockets"]
-        told = (vmi["status"].get("currentCPUTopology") or {}).get("sockets")
+        reported = (vmi["status"].get("currentCPUTopology") or {}).get("sockets")
         for guest in guests:
             pod = self._store.find(POD, guest.pod)
             made_for = int(pod["metadata"]["annotations"].get(VCPUS, 0)) if pod is not None else 0
             if made_for >= wanted != guest.vcpus:
                 yield f"its guest has {guest.vcpus} virtual CPUs, and is to have {wanted} in a Pod for {made_for}"
-            if told != guest.vcpus:
-                yield f"its guest has {guest.vcpus} virtual CPUs, and {told} is said"
+            if reported != guest.vcpus:
+                yield f"its guest has {guest.vcpus} virtual CPUs, and {reported} is said"
 
     @staticmethod
     def _stands_still(launchers: list[Launcher]) -> Iterator[str]:

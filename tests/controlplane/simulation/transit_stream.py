@@ -68,9 +68,9 @@ class Fabric:
 
     def listen(self, vmi_uid: str, moving: MigrationState, node: Node) -> OpenDoor:
         self.ports += 1
-        found = OpenDoor(TunnelAddress(node.name, self.ports), vmi_uid, moving, node)
-        self.doors.append(found)
-        return found
+        door = OpenDoor(TunnelAddress(node.name, self.ports), vmi_uid, moving, node)
+        self.doors.append(door)
+        return door
 
     def shut(self, one: OpenDoor) -> None:
         one.is_open = False
@@ -82,16 +82,16 @@ class Fabric:
         here = (
             door for door in self.doors if door.door.address == moving.target_node_address and door.door.port in ports
         )
-        found = next(here, None)
-        if found is None or found.node.is_unreachable or source.is_unreachable:
+        result = next(here, None)
+        if result is None or result.node.is_unreachable or source.is_unreachable:
             raise Disconnected("nobody listens")
-        bound = (found.moving.migration_uid, found.moving.source_pod_uid, found.moving.target_pod_uid)
+        bound = (result.moving.migration_uid, result.moving.source_pod_uid, result.moving.target_pod_uid)
         if bound != (moving.migration_uid, moving.source_pod_uid, moving.target_pod_uid):
             raise Disconnected("turned away: it is of another migration")
-        there = found.node.launchers.get(moving.target_pod_uid)
+        there = result.node.launchers.get(moving.target_pod_uid)
         if not isinstance(there, MovingLauncher) or not there.is_listening:
             raise Disconnected("nobody listens in the launcher")
-        return There(self, found, there, source)
+        return There(self, result, there, source)
 
 
 class NoEvents:
@@ -177,9 +177,9 @@ class There:
             except DomainError as error:
                 raise (WrongState if error.is_wrong_state else HypervisorError)(str(error)) from error
 
-        asked = {"pod_uid": self.there.pod_uid, "vmi_uid": self.there.vmi_uid}
+        arguments = {"pod_uid": self.there.pod_uid, "vmi_uid": self.there.vmi_uid}
         try:
-            await Call(verb, "tunnel", self.there.vmi, run, Disconnected, asked)
+            await Call(verb, "tunnel", self.there.vmi, run, Disconnected, arguments)
         except Disconnected:
             self._is_closed = True
             raise
@@ -260,29 +260,29 @@ class TransitDoors:
         self._open: dict[str, OpenDoor] = {}
 
     def door(self, migration_uid: str) -> TunnelAddress | None:
-        found = self._open.get(migration_uid)
-        return None if found is None else found.door
+        door = self._open.get(migration_uid)
+        return None if door is None else door.door
 
     def open_for(self, vmi_uid: str) -> frozenset[str]:
         return frozenset(uid for uid, one in self._open.items() if one.vmi_uid == vmi_uid)
 
     async def open(self, vmi_uid: str, moving: MigrationState) -> None:
         """Find the source's certificate, and listen. Raises ApiError."""
-        found: Any = await Call(
+        result: Any = await Call(
             "open a door for",
             "Node",
             Key("", moving.source_node),
             lambda: self._fabric.listen(vmi_uid, moving, self._node),
         )
-        self._open[moving.migration_uid] = found
+        self._open[moving.migration_uid] = result
 
     async def close(self, migration_uid: str) -> None:
-        found = self._open.pop(migration_uid, None)
-        if found is None:
+        door = self._open.pop(migration_uid, None)
+        if door is None:
             return
         with suppress(ApiError):
-            await Call(SHUT, "Node", Key("", found.moving.source_node), lambda: self._fabric.shut(found))
-        self._fabric.shut(found)
+            await Call(SHUT, "Node", Key("", door.moving.source_node), lambda: self._fabric.shut(door))
+        self._fabric.shut(door)
 
     def end(self) -> None:
         """End the process."""

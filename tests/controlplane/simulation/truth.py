@@ -24,7 +24,7 @@ def untrue_of_vm(vm: Json, vmi: Json | None, *, is_going: bool = False) -> list[
     phase = "" if own is None else _phase(own)
     ready = own is not None and condition(own, "Ready").get("status") == "True"
     made_of, observed = made_from(own, vm), status.get("observedGeneration", 0)
-    said = {
+    reported = {
         "created": (bool(status.get("created")), own is not None),
         "ready": (bool(status.get("ready")), ready),
         "desiredGeneration": (status.get("desiredGeneration"), vm["metadata"]["generation"]),
@@ -33,24 +33,26 @@ def untrue_of_vm(vm: Json, vmi: Json | None, *, is_going: bool = False) -> list[
         "mirrored conditions": (_mirror(vm), {} if own is None else _mirror(own)),
         "startFailure": (phase == "Running" and "startFailure" in status, False),
     }
-    found = [f"says {name} {is_said!r}, it is {is_so!r}" for name, (is_said, is_so) in said.items() if is_said != is_so]
+    problems = [
+        f"says {name} {is_said!r}, it is {is_so!r}" for name, (is_said, is_so) in reported.items() if is_said != is_so
+    ]
     if status.get("printableStatus") == "CrashLoopBackOff" and "startFailure" not in status:
-        found.append("says CrashLoopBackOff, and counts no failure")
-    return found
+        problems.append("says CrashLoopBackOff, and counts no failure")
+    return problems
 
 
 def untrue_of_vmi(vmi: Json) -> list[str]:
     """Return what the status of a VMI says wrongly."""
     status, phase = vmi.get("status", {}), _phase(vmi)
     entered = Counter(timestamp["phase"] for timestamp in status.get("phaseTransitionTimestamps", ()))
-    found = []
+    problems = []
     if phase and (entered[phase] != 1 or entered.total() != len(entered)):
-        found.append(f"is {phase} and entered {dict(entered)}")
+        problems.append(f"is {phase} and entered {dict(entered)}")
     if phase in OVER and condition(vmi, "Ready").get("status") == "True":
-        found.append(f"is {phase} and ready")
+        problems.append(f"is {phase} and ready")
     if phase == "Running":
-        found += _untrue_of_a_run(vmi)
-    return found
+        problems += _untrue_of_a_run(vmi)
+    return problems
 
 
 def says_why(vmi: Json) -> bool:
@@ -59,15 +61,15 @@ def says_why(vmi: Json) -> bool:
 
 
 def _untrue_of_a_run(vmi: Json) -> list[str]:
-    status, found = vmi["status"], []
+    status, problems = vmi["status"], []
     if condition(vmi, "Synchronized"):
-        found.append(f"runs, and says {condition(vmi, 'Synchronized')}")
+        problems.append(f"runs, and says {condition(vmi, 'Synchronized')}")
     if list((status.get("activePods") or {}).values()) != [status.get("nodeName")]:
-        found.append(f"runs on {status.get('nodeName')}, and was given to {status.get('activePods')}")
+        problems.append(f"runs on {status.get('nodeName')}, and was given to {status.get('activePods')}")
     label = vmi["metadata"].get("labels", {}).get(NODE_NAME, status.get("nodeName"))
     if label != status.get("nodeName"):
-        found.append(f"runs on {status.get('nodeName')}, and its label says {label}")
-    return found
+        problems.append(f"runs on {status.get('nodeName')}, and its label says {label}")
+    return problems
 
 
 def made_from(own: Json | None, vm: Json) -> int:
@@ -77,9 +79,9 @@ def made_from(own: Json | None, vm: Json) -> int:
     """
     if own is not None and _names_its_template(own) and form(own["spec"]) == form(vm["spec"]["template"]["spec"]):
         return int(vm["metadata"]["generation"])
-    said = "" if own is None else own["metadata"].get("annotations", {}).get(VM_GENERATION, "")
-    is_one = bool(said) and int(said) <= vm["metadata"]["generation"]
-    return int(said) if is_one else int(vm.get("status", {}).get("observedGeneration", 0))
+    reported = "" if own is None else own["metadata"].get("annotations", {}).get(VM_GENERATION, "")
+    is_one = bool(reported) and int(reported) <= vm["metadata"]["generation"]
+    return int(reported) if is_one else int(vm.get("status", {}).get("observedGeneration", 0))
 
 
 def _is_outdated(vm: Json, own: Json | None) -> bool:

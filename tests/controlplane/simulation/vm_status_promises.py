@@ -60,14 +60,14 @@ def vm_status_follows(asked: Asked) -> str | None:
     """Return what the written status says wrongly."""
     patch, vm = asked.call.asked["patch"].get("status", {}), asked.decided_on
     after = merged(vm, {"status": patch})
-    told = Told(asked, vm, after, None if asked.view.vmi is None else msgspec.json.decode(asked.view.vmi))
-    wrong = next(_of_queue(told), None) if told.strategy != UNKNOWN else None
+    update = Told(asked, vm, after, None if asked.view.vmi is None else msgspec.json.decode(asked.view.vmi))
+    wrong = next(_of_queue(update), None) if update.strategy != UNKNOWN else None
     if wrong is not None or set(patch) <= {"stateChangeRequests"}:  # a dropped request is removed in a write of its own
         return wrong
     if "deletionTimestamp" in vm["metadata"]:
         said = after["status"].get("printableStatus")
         return None if said == "Terminating" else f"a VM that is deleted is said to be {said}"
-    return _of_unknown(told) if told.strategy == UNKNOWN else next(_of_instance(told), None)
+    return _of_unknown(update) if update.strategy == UNKNOWN else next(_of_instance(update), None)
 
 
 def _of_unknown(told: Told) -> str | None:
@@ -84,9 +84,9 @@ def _of_unknown(told: Told) -> str | None:
 def _of_instance(told: Told) -> Iterator[str]:
     yield from untrue_of_vm(told.after, told.vmi, is_going=told.is_going)
     status = told.after["status"]
-    said, expected = status.get("printableStatus"), _printable(told)
-    if said != expected:
-        yield f"it is said to be {said}, and what is seen is {expected}"
+    reported, expected = status.get("printableStatus"), _printable(told)
+    if reported != expected:
+        yield f"it is said to be {reported}, and what is seen is {expected}"
     recorded, strategy = status.get("runStrategy"), told.strategy
     is_acted_on = (told.own is not None and not told.is_going) or strategy not in COUNTED
     if recorded != (strategy if is_acted_on else told.vm.get("status", {}).get("runStrategy")):
@@ -166,9 +166,9 @@ def _of_queue(told: Told) -> Iterator[str]:
     before, after = (item.get("status", {}).get("stateChangeRequests") or [] for item in (told.vm, told.after))
     kept = len(before) - len(after)
     if kept >= 0 and before[kept:] == after:
-        left = [item for item in before[:kept] if not (_is_done(told, item) or _is_hopeless(told, item))]
-        if left:
-            yield f"{left[0]} is taken off the queue, and is neither done nor hopeless"
+        remaining = [item for item in before[:kept] if not (_is_done(told, item) or _is_hopeless(told, item))]
+        if remaining:
+            yield f"{remaining[0]} is taken off the queue, and is neither done nor hopeless"
         never = [item for item in before[:kept] if not (_was_done(told, item) or _is_hopeless(told, item))]
         if never:
             yield f"{never[0]} is taken off the queue, and nothing has come of it since it was asked for"

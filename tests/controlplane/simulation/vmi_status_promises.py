@@ -34,7 +34,7 @@ def ready_follows(asked: Asked, names: Iterable[str]) -> str | None:
     """A VMI is ready when its guest runs and its granted Pod, as it is seen, stays and is ready. names: its Pods'."""
     after = merged(asked.decided_on, {"status": asked.call.asked["patch"].get("status", {})})
     status, namespace = after["status"], asked.call.key.namespace
-    said, granted = condition(after, "Ready").get("status", "False"), status.get("activePods") or {}
+    reported, granted = condition(after, "Ready").get("status", "False"), status.get("activePods") or {}
     shown = (asked.seen(POD, Key(namespace, name)) for name in names)
     pod = next((item for item in shown if item is not None and item["metadata"]["uid"] in granted), None)
     stands_still = condition(after, "Paused").get("status") == "True"
@@ -42,9 +42,9 @@ def ready_follows(asked: Asked, names: Iterable[str]) -> str | None:
         expected = "False"
     else:
         expected = condition(pod, "Ready").get("status", "False")
-    if said == expected or "deletionTimestamp" in after["metadata"]:
+    if reported == expected or "deletionTimestamp" in after["metadata"]:
         return None
-    return f"it is said to be ready: {said}, and what is seen is {expected}"
+    return f"it is said to be ready: {reported}, and what is seen is {expected}"
 
 
 def waiting_follows(asked: Asked, name: str) -> str | None:
@@ -58,13 +58,13 @@ def waiting_follows(asked: Asked, name: str) -> str | None:
         pod = None
     theirs = {} if pod is None else condition(pod, "PodScheduled")
     expected = theirs.get("reason", "") if theirs.get("status") == "False" else ""
-    said = condition(after, "PodScheduled").get("reason", "")
-    if said != expected:
-        return f"its Pod is {expected or 'placed'}, and it says {said or 'nothing'}"
+    reported = condition(after, "PodScheduled").get("reason", "")
+    if reported != expected:
+        return f"its Pod is {expected or 'placed'}, and it says {reported or 'nothing'}"
     is_given_up = after["status"].get("attempt") != before.get("status", {}).get("attempt")
     answer = asked.in_pass.of(POD.kind, Key(asked.call.key.namespace, name))
-    found = None if answer is None else answer.found
-    is_taken = found is not None and controlling_uid(found) != after["metadata"]["uid"]
+    result = None if answer is None else answer.found
+    is_taken = result is not None and controlling_uid(result) != after["metadata"]["uid"]
     if is_given_up or is_taken or asked.in_pass.was_refused:
         return None
     told = condition(after, "Synchronized")
@@ -126,10 +126,10 @@ def _of_entries(old: Json, new: Json) -> Iterator[str]:
 
 def _of_reason(after: Json) -> Iterator[str]:
     """A failed run has a reason and a message; a running one has none."""
-    status, said = after["status"], condition(after, "Synchronized")
+    status, reported = after["status"], condition(after, "Synchronized")
     reason, phase = status.get("reason", ""), status.get("phase", "")
-    if phase == "Failed" and (said.get("status"), said.get("reason")) != ("False", reason):
-        yield f"it has failed for {reason or 'no reason'}, and says {said or 'nothing'}"
+    if phase == "Failed" and (reported.get("status"), reported.get("reason")) != ("False", reason):
+        yield f"it has failed for {reason or 'no reason'}, and says {reported or 'nothing'}"
     if phase not in OVER and reason not in ("", LOST):
         yield f"it is {phase or 'without phase'}, and has the reason {reason}"
 

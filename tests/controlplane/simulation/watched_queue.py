@@ -58,8 +58,8 @@ class WatchedQueue(WorkQueue):
         due, first = self._wanted.pop(key, None), firsts.get(key.namespace)
         if due is None or due > now or due != first:
             self._complain(f"{key} is taken at {now:.2f}, it was due at {due}, and another there at {first}")
-        held = Counter(item.namespace for item in self._held)
-        if any(held[item] < held[key.namespace] for item in firsts):
+        in_progress = Counter(item.namespace for item in self._held)
+        if any(in_progress[item] < in_progress[key.namespace] for item in firsts):
             self._complain(f"{key} is taken, and another namespace that waits has fewer under way")
         self._floors.pop(key, None)
         self._held.add(key)

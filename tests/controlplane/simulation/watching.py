@@ -124,10 +124,10 @@ class Server:
         if self.is_lost:
             self.is_lost, self._list = False, None
             raise Gone("the continue token is too old")
-        left = self._list or []
-        items = [left.pop()] if left else []
-        self._list = left or None
-        return Page(items, str(self._listed_at), "more" if left else "")
+        remaining = self._list or []
+        items = [remaining.pop()] if remaining else []
+        self._list = remaining or None
+        return Page(items, str(self._listed_at), "more" if remaining else "")
 
     async def _begin_list(self, *, is_from_quorum: bool) -> None:
         await self._wait()

@@ -92,8 +92,8 @@ class Whole:
                 cache.subscribe(self._gone_rightly(resource))
         self.heard: list[bytes] = []
         """Events about Pods that it was told of."""
-        told = self.process._follower._on_object
-        self.process._follower._on_object = lambda raw: self._hear(raw, told)
+        on_object = self.process._follower._on_object
+        self.process._follower._on_object = lambda raw: self._hear(raw, on_object)
         self._life = self.loop.create_task(self.process.run())
         self.settle()
 
@@ -180,8 +180,10 @@ class Whole:
         if counts[about] > AT_ONCE:
             self.complaints.append(f"{about} is sent for the {counts[about]}th time while no time passes")
         is_collection = target.key is None and not one.is_write and target.resource != DATA_VOLUME  # it begins again
-        if is_collection and (left := self._away.pop(self._about(one), now) - now) > 0.001:
-            self.complaints.append(f"{target.resource.plural} are asked for {left:.2f} s before the server wants to be")
+        if is_collection and (remaining := self._away.pop(self._about(one), now) - now) > 0.001:
+            self.complaints.append(
+                f"{target.resource.plural} are asked for {remaining:.2f} s before the server wants to be"
+            )
         if one.is_write and target.resource != LEASE and not self._may_write():
             self.complaints.append(f"{one.method} {target.resource.kind} {target.key}, and it does not lead")
         if (one.lane == "leases") is not (target.resource == LEASE and (target.key is not None or one.is_write)):

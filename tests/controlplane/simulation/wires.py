@@ -236,10 +236,10 @@ class WirePlay:
         """Stop the heartbeat of a virt-handler: its node becomes unschedulable when its Lease has expired."""
         if self._rng.random() > SILENT_NODES:
             return
-        said, (within, node) = self._rng.choice(LASTS), (0.0, self._rng.choice(self._store.list(NODE))[0])
-        lasts = USUAL_SECONDS if said is None or said < 1 else min(said, LONGEST_SECONDS)
+        done, (within, node) = self._rng.choice(LASTS), (0.0, self._rng.choice(self._store.list(NODE))[0])
+        lasts = USUAL_SECONDS if done is None or done < 1 else min(done, LONGEST_SECONDS)
         self._store.actor, lease = "handler", Key(NAMESPACE, f"virt-handler-{node.name}")
-        spec = {"renewTime": f"{self._true.seconds:.6f}", "leaseDurationSeconds": said}
+        spec = {"renewTime": f"{self._true.seconds:.6f}", "leaseDurationSeconds": done}
         if self._store.find(LEASE, lease) is None:
             self._store.create(LEASE, NAMESPACE, {"metadata": {"name": lease.name}, "spec": spec})
         self._store.patch(LEASE, lease, {"spec": spec})
@@ -250,7 +250,7 @@ class WirePlay:
             within = self._true.seconds - began
         if self._is_listed(node) or within < lasts - 1.0:
             how = "is listed" if self._is_listed(node) else "is taken off the list"
-            raise Breach(f"whole: a Lease says {said} s, stands still for {within:.1f} s, and its node {how}")
+            raise Breach(f"whole: a Lease says {done} s, stands still for {within:.1f} s, and its node {how}")
 
     def _sleep_through(self, leader: Whole) -> None:
         """Suspend the leader's host while it works: when it wakes it must not lead any more."""
@@ -301,7 +301,7 @@ class WirePlay:
         until = self._true.seconds + seconds
         while self._true.seconds < until:
             self._go_on()
-            due = min((left for item in self._all if (left := item.loop.next_due()) is not None), default=5.0)
+            due = min((remaining for item in self._all if (remaining := item.loop.next_due()) is not None), default=5.0)
             self._true.advance(min(max(due, 0.001), 5.0))
             for item in self._all:
                 item.settle()

@@ -88,12 +88,12 @@ class Stage:
 
     def wait(self, seconds: float) -> None:
         self.lines.append(f"{seconds:g} s pass")
-        left = seconds
-        while left > LONGEST_STEP_SECONDS:
+        remaining = seconds
+        while remaining > LONGEST_STEP_SECONDS:
             self.clock.advance(LONGEST_STEP_SECONDS)
-            left -= LONGEST_STEP_SECONDS
+            remaining -= LONGEST_STEP_SECONDS
             self.rest()
-        self.clock.advance(left)
+        self.clock.advance(remaining)
         self.rest()
 
     def guest(self, how: str) -> None:
@@ -230,8 +230,8 @@ class Users:
         self._stage.act(f"a user starts vm/web{', paused' if is_paused else ''}", do)
 
     def request(self, word: str, *actions: str) -> None:
-        found = self._store.find(VIRTUAL_MACHINE_INSTANCE, WEB)
-        uid = found["metadata"]["uid"] if found else None
+        vmi = self._store.find(VIRTUAL_MACHINE_INSTANCE, WEB)
+        uid = vmi["metadata"]["uid"] if vmi else None
         requests = [{"action": action, "uid": uid} if action == "Stop" else {"action": action} for action in actions]
         patch = {"status": {"stateChangeRequests": requests}}
         self._stage.act(
@@ -276,8 +276,8 @@ class Users:
         def go() -> None:
             self._store.delete(VIRTUAL_MACHINE_INSTANCE, WEB)
             kept = self._store.get(VIRTUAL_MACHINE_INSTANCE, WEB)["metadata"]["finalizers"]
-            left = [item for item in kept if item != "example.com/keep"]
-            self._store.patch(VIRTUAL_MACHINE_INSTANCE, WEB, {"metadata": {"finalizers": left or None}})
+            remaining = [item for item in kept if item != "example.com/keep"]
+            self._store.patch(VIRTUAL_MACHINE_INSTANCE, WEB, {"metadata": {"finalizers": remaining or None}})
 
         self._stage.act("its owner lets go of vmi/web", go)
 

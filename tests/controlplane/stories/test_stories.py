@@ -91,8 +91,8 @@ def node_that_loses_power(stage: Stage, users: Users) -> None:
     stage.act("its node loses power", stage.lose_power)
     stage.act("somebody deletes the Pod by force", lambda: stage.store.delete(POD, key, grace_period_seconds=0))
     stage.wait(600)
-    said = "a person says that the node is off: node.kubernetes.io/out-of-service"
-    stage.act(said, lambda: set_taint(stage.store, stage.node.name, OUT_OF_SERVICE, on=True))
+    message = "a person says that the node is off: node.kubernetes.io/out-of-service"
+    stage.act(message, lambda: set_taint(stage.store, stage.node.name, OUT_OF_SERVICE, on=True))
     stage.act("the node is back", stage.have_power)
     stage.has_room = True
     stage.wait(0)

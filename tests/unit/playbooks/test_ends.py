@@ -45,11 +45,11 @@ def refused(said: str) -> str:
 @pytest.mark.parametrize("playbook", ["deploy", "provision"])
 @pytest.mark.parametrize("client", ["localhost", "bastion"])
 def test_the_client_does_nothing_when_a_node_is_unreachable(playbook: str, client: str, tmp_path: Path) -> None:
-    code, said = looked(tmp_path, inventory(node_2=AWAY), playbook=playbook, kubevirt_client=client)
+    code, output = looked(tmp_path, inventory(node_2=AWAY), playbook=playbook, kubevirt_client=client)
 
-    assert code != 0, said
-    assert client not in acted_on(said)
-    assert "node-2" in refused(said)
+    assert code != 0, output
+    assert client not in acted_on(output)
+    assert "node-2" in refused(output)
 
 
 @pytest.mark.parametrize("client", ["bastion", "node-1"])
@@ -57,18 +57,18 @@ def test_no_node_changes_when_the_client_could_not_check_the_cluster(client: str
     """In an upgrade the client goes first: otherwise its refusal would come too late for the nodes."""
     away = {client.replace("-", "_"): AWAY}
 
-    code, said = looked(tmp_path, inventory(**away), playbook="upgrade", kubevirt_client=client)
+    code, output = looked(tmp_path, inventory(**away), playbook="upgrade", kubevirt_client=client)
 
-    assert code != 0, said
-    assert not acted_on(said)
+    assert code != 0, output
+    assert not acted_on(output)
 
 
 def test_a_client_that_has_checked_changes_nothing_when_a_node_is_unreachable(tmp_path: Path) -> None:
-    code, said = looked(tmp_path, inventory(node_2=AWAY), playbook="upgrade", kubevirt_client="bastion")
+    code, output = looked(tmp_path, inventory(node_2=AWAY), playbook="upgrade", kubevirt_client="bastion")
 
-    assert code != 0, said
-    assert said.count("was done to bastion") == 1, "it looked at the cluster"
-    assert "node-2" in refused(said)
+    assert code != 0, output
+    assert output.count("was done to bastion") == 1, "it looked at the cluster"
+    assert "node-2" in refused(output)
 
 
 @pytest.mark.parametrize(("away", "broken"), [(NODES, ()), (NODES[:1], NODES[1:]), (NODES[1:], NODES[:1])])
@@ -77,29 +77,29 @@ def test_unreachable_nodes_beside_a_failing_one_stop_the_client(
 ) -> None:
     hosts = {name.replace("-", "_"): BROKEN for name in broken} | {name.replace("-", "_"): AWAY for name in away}
 
-    code, said = looked(tmp_path, inventory(**hosts))
+    code, output = looked(tmp_path, inventory(**hosts))
 
-    assert code != 0, said
-    assert "localhost" not in acted_on(said)
+    assert code != 0, output
+    assert "localhost" not in acted_on(output)
 
 
 def test_an_unreachable_client_keeps_the_images_of_the_control_plane(tmp_path: Path) -> None:
     """Running machines need them, and removal is refused while there are machines."""
-    code, said = looked(tmp_path, inventory(bastion=AWAY), playbook="remove", kubevirt_client="bastion")
+    code, output = looked(tmp_path, inventory(bastion=AWAY), playbook="remove", kubevirt_client="bastion")
 
-    assert code != 0, said
-    assert not acted_on(said)
-    assert refused(said) == "bastion"
-    assert "--limit" not in said
+    assert code != 0, output
+    assert not acted_on(output)
+    assert refused(output) == "bastion"
+    assert "--limit" not in output
 
 
 @pytest.mark.parametrize("playbook", NAMES)
 def test_a_client_that_is_an_unreachable_node_stops_the_playbook(playbook: str, tmp_path: Path) -> None:
     """The play of the client then has no host, and cannot refuse."""
-    code, said = looked(tmp_path, inventory(node_1=AWAY), playbook=playbook, kubevirt_client="node-1")
+    code, output = looked(tmp_path, inventory(node_1=AWAY), playbook=playbook, kubevirt_client="node-1")
 
-    assert code != 0, said
-    assert acted_on(said) <= ({"node-2"} if playbook != "remove" else set())
+    assert code != 0, output
+    assert acted_on(output) <= ({"node-2"} if playbook != "remove" else set())
 
 
 @pytest.mark.parametrize(
@@ -113,11 +113,11 @@ def test_a_playbook_starts_only_when_the_one_before_has_finished(
     playbook: str, client: str, behind: str, tmp_path: Path
 ) -> None:
     """As in quickstart, and in users' playbooks that import several."""
-    code, said = looked(tmp_path, inventory(node_2=AWAY), playbook=playbook, kubevirt_client=client)
-    first = said.partition("Look at which hosts are meant")[2]
+    code, output = looked(tmp_path, inventory(node_2=AWAY), playbook=playbook, kubevirt_client=client)
+    first = output.partition("Look at which hosts are meant")[2]
     second = first.partition("PLAY [Look at which hosts are meant]")[2]
 
-    assert code != 0, said
+    assert code != 0, output
     assert second
     assert not acted_on(second)
     assert refused(second) == behind
@@ -127,16 +127,16 @@ def test_a_finished_earlier_playbook_does_not_count_for_the_next(tmp_path: Path)
     """The node is reachable for the first playbook, and unreachable for the second."""
     play = "{{ 'ssh' if hostvars['localhost'].__kubevirt_meant.run | default(1) | int > 1 else 'local' }}"
 
-    code, said = looked(
+    code, output = looked(
         tmp_path,
         inventory(node_2=AWAY | {"ansible_connection": play}),
         playbook="deploy provision",
         kubevirt_client="bastion",
     )
 
-    assert code != 0, said
-    assert "node-2" in refused(said)
-    assert said.count("was done to bastion") == 1
+    assert code != 0, output
+    assert "node-2" in refused(output)
+    assert output.count("was done to bastion") == 1
 
 
 @pytest.mark.parametrize(
@@ -149,16 +149,16 @@ def test_a_finished_earlier_playbook_does_not_count_for_the_next(tmp_path: Path)
     ],
 )
 def test_reachable_hosts_stop_nothing(playbook: str, client: str, arguments: Sequence[str], tmp_path: Path) -> None:
-    code, said = looked(tmp_path, inventory(), *arguments, playbook=playbook, kubevirt_client=client)
+    code, output = looked(tmp_path, inventory(), *arguments, playbook=playbook, kubevirt_client=client)
 
-    assert code == 0, said
+    assert code == 0, output
 
 
 def test_a_node_excluded_by_the_limit_is_not_waited_for(tmp_path: Path) -> None:
-    code, said = looked(tmp_path, inventory(node_2=AWAY), "--limit", "all,localhost,!node-2")
+    code, output = looked(tmp_path, inventory(node_2=AWAY), "--limit", "all,localhost,!node-2")
 
-    assert code == 0, said
-    assert acted_on(said) == {"node-1", "localhost"}
+    assert code == 0, output
+    assert acted_on(output) == {"node-1", "localhost"}
 
 
 @pytest.mark.parametrize(
@@ -170,18 +170,18 @@ def test_a_node_excluded_by_the_limit_is_not_waited_for(tmp_path: Path) -> None:
     ],
 )
 def test_a_refusal_says_how_to_continue(arguments: Sequence[str], words: str, tmp_path: Path) -> None:
-    code, said = looked(tmp_path, inventory(node_2=AWAY), *arguments)
+    code, output = looked(tmp_path, inventory(node_2=AWAY), *arguments)
 
-    assert code != 0, said
-    assert words in said
-    assert ("A node that the cluster does without" in said) is ("!NODE" in words)
+    assert code != 0, output
+    assert words in output
+    assert ("A node that the cluster does without" in output) is ("!NODE" in words)
 
 
 def test_the_refusal_of_an_upgrade_suggests_a_command_that_its_checks_accept(tmp_path: Path) -> None:
-    code, said = looked(tmp_path, inventory(node_2=AWAY), playbook="upgrade")
+    code, output = looked(tmp_path, inventory(node_2=AWAY), playbook="upgrade")
 
-    assert code != 0, said
-    assert "by --limit 'all,localhost,!NODE' -e upgrade_not_ready_nodes=true, if it is not Ready." in said
+    assert code != 0, output
+    assert "by --limit 'all,localhost,!NODE' -e upgrade_not_ready_nodes=true, if it is not Ready." in output
 
 
 @pytest.mark.parametrize("playbook", NAMES)
@@ -208,9 +208,9 @@ def test_every_later_play_records_its_end_and_checks_the_one_before(playbook: st
     ],
 )
 def test_each_host_reports_tags_that_skip_all_work(arguments: Sequence[str], words: str, tmp_path: Path) -> None:
-    code, said = looked(tmp_path, inventory(), *arguments, playbook="upgrade")
+    code, output = looked(tmp_path, inventory(), *arguments, playbook="upgrade")
 
-    assert code == 0, said
-    assert said.count("NOTHING WAS DONE") == (4 if words else 0)
-    assert words in " ".join(said.split())
-    assert bool(acted_on(said)) is not bool(words)
+    assert code == 0, output
+    assert output.count("NOTHING WAS DONE") == (4 if words else 0)
+    assert words in " ".join(output.split())
+    assert bool(acted_on(output)) is not bool(words)

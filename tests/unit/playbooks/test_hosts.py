@@ -47,10 +47,10 @@ def with_vars(group: str, **variables: Any) -> dict[str, Any]:
 def test_plays_act_on_the_selected_hosts(
     arguments: tuple[str, ...], variables: dict[str, Any], hosts: set[str], tmp_path: Path
 ) -> None:
-    code, said = looked(tmp_path, INVENTORY, *arguments, **variables)
+    code, output = looked(tmp_path, INVENTORY, *arguments, **variables)
 
-    assert code == 0, said
-    assert acted_on(said) == hosts
+    assert code == 0, output
+    assert acted_on(output) == hosts
 
 
 @pytest.mark.parametrize("playbook", NAMES)
@@ -58,33 +58,33 @@ def test_variables_of_the_inventory_select_hosts(playbook: str, tmp_path: Path) 
     """Also when they are set for a group without this machine: the pattern of a play cannot read variables of hosts."""
     groups = with_vars("kubevirt_nodes", kubevirt_nodes="node-2", kubevirt_client="bastion")
 
-    code, said = looked(tmp_path, groups, playbook=playbook)
+    code, output = looked(tmp_path, groups, playbook=playbook)
 
-    assert code == 0, said
-    assert acted_on(said) == {"node-2", "bastion"}
+    assert code == 0, output
+    assert acted_on(output) == {"node-2", "bastion"}
 
 
 def test_later_plays_know_the_nodes_that_the_limit_excludes(tmp_path: Path) -> None:
     is_unknown = "{{ hostvars['localhost'].__kubevirt_meant.left_out != ['node-2'] }}"
 
-    code, said = looked(tmp_path, with_vars("kubevirt_nodes", broken=is_unknown), "--limit", "all,localhost,!node-2")
+    code, output = looked(tmp_path, with_vars("kubevirt_nodes", broken=is_unknown), "--limit", "all,localhost,!node-2")
 
-    assert code == 0, said
-    assert "node-1" in acted_on(said)
+    assert code == 0, output
+    assert "node-1" in acted_on(output)
 
 
 def test_this_machine_may_be_in_the_inventory_by_its_address(tmp_path: Path) -> None:
-    code, said = looked(tmp_path, {"kubevirt_nodes": {"hosts": {"127.0.0.1": {}}}})
+    code, output = looked(tmp_path, {"kubevirt_nodes": {"hosts": {"127.0.0.1": {}}}})
 
-    assert code == 0, said
-    assert acted_on(said) == {"127.0.0.1"}
+    assert code == 0, output
+    assert acted_on(output) == {"127.0.0.1"}
 
 
 def test_tags_do_not_skip_the_check_of_the_hosts(tmp_path: Path) -> None:
-    code, said = looked(tmp_path, INVENTORY, "--tags", "mine", kubevirt_client="bastoin")
+    code, output = looked(tmp_path, INVENTORY, "--tags", "mine", kubevirt_client="bastoin")
 
     assert code != 0
-    assert "is meant by kubevirt_client: bastoin." in said
+    assert "is meant by kubevirt_client: bastoin." in output
 
 
 @pytest.mark.parametrize(
@@ -120,28 +120,28 @@ def test_tags_do_not_skip_the_check_of_the_hosts(tmp_path: Path) -> None:
 def test_a_selection_without_hosts_is_refused_before_any_work(
     arguments: tuple[str, ...], variables: dict[str, Any], words: str, tmp_path: Path
 ) -> None:
-    code, said = looked(tmp_path, INVENTORY, *arguments, playbook="remove", **variables)
+    code, output = looked(tmp_path, INVENTORY, *arguments, playbook="remove", **variables)
 
-    assert code != 0, said
-    assert words in said
-    assert not acted_on(said)
+    assert code != 0, output
+    assert words in output
+    assert not acted_on(output)
 
 
 def test_hosts_with_different_values_are_refused(tmp_path: Path) -> None:
     differing = {"kubevirt_nodes": {"hosts": {"node-1": {"kubevirt_client": "a"}, "node-2": {"kubevirt_client": "b"}}}}
 
-    code, said = looked(tmp_path, differing)
+    code, output = looked(tmp_path, differing)
 
-    assert code != 0, said
-    assert "differ in what kubevirt_client is" in said
-    assert not acted_on(said)
+    assert code != 0, output
+    assert "differ in what kubevirt_client is" in output
+    assert not acted_on(output)
 
 
 def test_an_inventory_without_the_group_is_refused_with_its_name(tmp_path: Path) -> None:
-    code, said = looked(tmp_path, {"others": {"hosts": {"bastion": {}}}})
+    code, output = looked(tmp_path, {"others": {"hosts": {"bastion": {}}}})
 
     assert code != 0
-    assert "The inventory has no host in group kubevirt_nodes" in said
+    assert "The inventory has no host in group kubevirt_nodes" in output
 
 
 @pytest.mark.parametrize(
@@ -157,11 +157,11 @@ def test_an_inventory_without_the_group_is_refused_with_its_name(tmp_path: Path)
 def test_a_state_that_contradicts_the_playbook_is_refused(
     playbook: str, variable: str, value: str, tmp_path: Path
 ) -> None:
-    code, said = looked(tmp_path, INVENTORY, playbook=playbook, **{variable: value})
+    code, output = looked(tmp_path, INVENTORY, playbook=playbook, **{variable: value})
 
-    assert code != 0, said
-    assert f"{variable}={value} would turn this playbook round." in said
-    assert not acted_on(said)
+    assert code != 0, output
+    assert f"{variable}={value} would turn this playbook round." in output
+    assert not acted_on(output)
 
 
 @pytest.mark.parametrize("playbook", NAMES)

@@ -123,19 +123,19 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[list[Any],
     command = [python, "-m", "ansible", "playbook", "-i", "hosts.yml", "play.yml"]
     ran = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stdout + ran.stderr
-    said = json.loads((folder / "said").read_text())
+    output = json.loads((folder / "said").read_text())
     deleted = {host: json.loads(path.read_text()) for host in hosts if (path := folder / f"{host}.json").exists()}
-    return {name: (deleted.get(host, []), said[host]) for name, host in zip(["", *values], hosts, strict=True)}
+    return {name: (deleted.get(host, []), output[host]) for name, host in zip(["", *values], hosts, strict=True)}
 
 
 @pytest.mark.parametrize("value", ["", *map(repr, NO)])
 def test_a_text_that_means_no_keeps_the_machines_and_the_control_plane(
     value: str, done: dict[str, tuple[list[Any], str]]
 ) -> None:
-    deleted, said = done[value]
+    deleted, output = done[value]
 
     assert deleted == []
-    assert said.startswith("There are virtual machines: shop/web.")
+    assert output.startswith("There are virtual machines: shop/web.")
 
 
 @pytest.mark.parametrize("value", [*map(repr, YES)])
@@ -147,8 +147,8 @@ def test_a_text_that_means_yes_removes_the_machines_before_the_control_plane(
 
 def test_an_object_that_does_not_go_is_named_with_its_node(done: dict[str, tuple[list[Any], str]]) -> None:
     """The kubelet of an unreachable node ends no Pod, and the namespace waits for it."""
-    deleted, said = done["stays"]
+    deleted, output = done["stays"]
 
     assert deleted == [MACHINE]
-    assert "Pods that have not ended: virt-handler-1 on node-2. A node that is away keeps its Pods until" in said
-    assert "out-of-service" in said
+    assert "Pods that have not ended: virt-handler-1 on node-2. A node that is away keeps its Pods until" in output
+    assert "out-of-service" in output

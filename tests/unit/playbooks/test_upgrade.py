@@ -79,9 +79,9 @@ PLAYS = {
 
 
 def hosts() -> dict[str, Any]:
-    found: dict[str, Any] = {"variables": VARIABLES}
+    names: dict[str, Any] = {"variables": VARIABLES}
     for group, cases in (("checks", CHECKS), ("machines", MACHINES), ("standing", STANDING)):
-        found[group] = {
+        names[group] = {
             name: {
                 "said_by_kubevirt_control_plane_info": case.get("answer", FOUND | case.get("found", {})),
                 "said_by_kubevirt_migration_info": {"resources": case.get("migrations", [])},
@@ -89,7 +89,7 @@ def hosts() -> dict[str, Any]:
             }
             for name, case in cases.items()
         }
-    return found
+    return names
 
 
 @pytest.fixture(scope="module")
@@ -133,8 +133,8 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, str], dict
     command = [python, "-m", "ansible", "playbook", "-i", "hosts.yml", "play.yml"]
     ran = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stdout + ran.stderr
-    said, waited = map(json.loads, (folder / "said").read_text().splitlines())
-    return said, waited, " ".join(ran.stdout.split())
+    output, waited = map(json.loads, (folder / "said").read_text().splitlines())
+    return output, waited, " ".join(ran.stdout.split())
 
 
 @pytest.mark.parametrize(

@@ -28,8 +28,8 @@ LOCAL = {
 
 
 def machine(name: str, reason: str = "", *, undecided: bool = False) -> dict[str, Any]:
-    said = {"can_move": not reason, "undecided": undecided, "reason": reason}
-    return {"namespace": "shop", "name": name, "launcher": OLD, **said}
+    reported = {"can_move": not reason, "undecided": undecided, "reason": reason}
+    return {"namespace": "shop", "name": name, "launcher": OLD, **reported}
 
 
 def migration(vm: str, **annotations: str) -> dict[str, Any]:

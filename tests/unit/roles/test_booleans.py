@@ -31,15 +31,15 @@ def booleans(role: Path) -> list[str]:
 
 def uses(role: Path, name: str) -> list[str]:
     """Return the lines that test an option: no prose, no argument of a module, no table of options."""
-    found = []
+    results = []
     for path in sorted(item for part in ("tasks", "templates", "vars") for item in role.glob(f"{part}/*")):
         for line in path.read_text().splitlines():
             is_prose = re.search(rf"\b{name} to (true|false)\b", line)
             is_argument = re.fullmatch(rf'\s*\w+: "{{{{ {name} }}}}"', line)
             is_entry = line.strip() == f"{name}: {{type: bool}}"
             if re.search(rf"\b{name}\b", line) and not is_prose and not is_argument and not is_entry:
-                found.append(line.strip())
-    return found
+                results.append(line.strip())
+    return results
 
 
 CASES = [(role, name) for role in sorted(ROLES.iterdir()) for name in booleans(role)]

@@ -81,9 +81,9 @@ def test_a_malformed_number_of_a_probe_stays_for_validation(said: Any, filled: A
     probe = {"tcpSocket": {"port": 22}, "periodSeconds": said}
     vmi = golden.changed(golden.load("vmi-efi"), "spec/livenessProbe", probe)
 
-    found = defaults.default_instance(vmi, CONFIGURATION, "seed")["spec"]["livenessProbe"]["periodSeconds"]
+    period = defaults.default_instance(vmi, CONFIGURATION, "seed")["spec"]["livenessProbe"]["periodSeconds"]
 
-    assert (found, type(found)) == (filled, type(filled))
+    assert (period, type(period)) == (filled, type(filled))
 
 
 def test_max_sockets_never_exceeds_the_range_of_the_field() -> None:
@@ -283,10 +283,10 @@ def test_guest_memory_defaults_to_the_memory_request(domain: dict[str, Any], exp
 def test_a_watchdog_resets_by_default(said: Any, filled: Any) -> None:
     vmi = golden.changed(golden.load("vmi-efi"), "spec/domain/devices/watchdog", {"name": "dog", "i6300esb": said})
 
-    found = defaults.default_instance(vmi, CONFIGURATION, "seed")
+    instance = defaults.default_instance(vmi, CONFIGURATION, "seed")
 
-    assert found["spec"]["domain"]["devices"]["watchdog"] == {"name": "dog", "i6300esb": filled}
-    assert check_instance(found, CONFIGURATION) == []
+    assert instance["spec"]["domain"]["devices"]["watchdog"] == {"name": "dog", "i6300esb": filled}
+    assert check_instance(instance, CONFIGURATION) == []
 
 
 def test_no_watchdog_and_no_action_is_invented() -> None:

@@ -13,14 +13,14 @@ from controlplane.api.schema.shape import Shape, shapes
 
 
 def structs(kind: type[Struct]) -> dict[str, type[Struct]]:
-    found = {kind.__name__: kind}
+    result = {kind.__name__: kind}
     for shape, _unused in shapes(kind).values():
         inside: Shape | None = shape
         while inside is not None:
-            if inside.struct is not None and inside.struct.__name__ not in found:
-                found.update(structs(inside.struct))
+            if inside.struct is not None and inside.struct.__name__ not in result:
+                result.update(structs(inside.struct))
             inside = inside.item
-    return found
+    return result
 
 
 STRUCTS = {name: struct for kind in KINDS for name, struct in structs(kind.spec).items()}
@@ -91,8 +91,8 @@ def test_the_error_for_an_unbuilt_source_names_the_built_ones(kind: str, name: s
 def test_an_unbuilt_source_beside_a_built_one_is_to_be_removed(kind: str, name: str) -> None:
     built = next(iter(known_fields.ONE_OF[kind] & set(shapes(STRUCTS[kind]))))
 
-    said = {
+    messages = {
         problem.path: problem.message for problem in check({"name": "a", name: {"x": "y"}, built: {}}, STRUCTS[kind])
     }
 
-    assert said[name].endswith("; remove it")
+    assert messages[name].endswith("; remove it")

@@ -50,9 +50,9 @@ def test_a_malformed_machine_is_refused_with_field_and_remedy(resource: Resource
     verdict = create(bad)
     seconds = time.process_time() - begun
 
-    told = [(problem.path, problem.message) for problem in verdict.problems]
+    problems = [(problem.path, problem.message) for problem in verdict.problems]
     field = relocated.field(row, resource)
-    assert [path for path, message in told if path.endswith(field) and row.words in message], told
+    assert [path for path, message in problems if path.endswith(field) and row.words in message], problems
     assert verdict.patched is None
     assert all(len(str(problem)) < 500 for problem in verdict.problems)
     assert seconds < 0.5

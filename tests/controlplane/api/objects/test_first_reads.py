@@ -93,4 +93,4 @@ def later(): return msgspec.json.Decoder(B)
 def test_every_module_builds_its_decoders_at_import() -> None:
     sources = {path: path.read_text() for path in CONTROL_PLANE.rglob("*.py") if path not in MAKERS}
 
-    assert {path.name: found for path, source in sources.items() if (found := _first_uses(source))} == {}
+    assert {path.name: uses for path, source in sources.items() if (uses := _first_uses(source))} == {}

@@ -185,8 +185,8 @@ def test_no_rule_compares_with_the_old_object(kind: Kind) -> None:
 
 
 def validations(node: Schema) -> list[dict[str, str]]:
-    found: list[dict[str, str]] = node.get("x-kubernetes-validations", [])
-    return found
+    rules: list[dict[str, str]] = node.get("x-kubernetes-validations", [])
+    return rules
 
 
 @pytest.mark.parametrize("name", ["attempt", "epoch"])

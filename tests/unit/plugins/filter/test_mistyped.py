@@ -17,8 +17,8 @@ def test_known_names_are_not_mistyped() -> None:
 
 
 def test_known_names_that_differ_only_in_underscores_are_known() -> None:
-    known = ["control_plane_replicas", "controlplane_replicas"]
-    assert mistyped(known, known) == mistyped(known, known, alike=0.9) == []
+    names = ["control_plane_replicas", "controlplane_replicas"]
+    assert mistyped(names, names) == mistyped(names, names, alike=0.9) == []
 
 
 @pytest.mark.parametrize(

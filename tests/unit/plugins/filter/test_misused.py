@@ -22,8 +22,8 @@ MAPPINGS = {"type": "list", "elements": "dict"}
 def said(kind: dict[str, Any], **variables: Any) -> list[str]:
     environment = jinja2.Environment()
     environment.filters.update(FilterModule().filters())
-    found: list[str] = environment.compile_expression("{'x': kind} | misused")(kind=kind, **variables)
-    return found
+    problems: list[str] = environment.compile_expression("{'x': kind} | misused")(kind=kind, **variables)
+    return problems
 
 
 @pytest.mark.parametrize(

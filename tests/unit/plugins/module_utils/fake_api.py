@@ -225,10 +225,10 @@ class World:
             return old
 
     def _existing(self, plural: str, namespace: str, name: str) -> Object:
-        found = self.objects.get((plural, namespace, name))
-        if found is None:
+        result = self.objects.get((plural, namespace, name))
+        if result is None:
             raise Refused(404, "NotFound", f'{plural}.kubevirt.io "{name}" not found', name=name, kind=plural)
-        return found
+        return result
 
     # -- the control plane
 
@@ -320,8 +320,8 @@ def _admit(vm: Object) -> None:
         causes.append({"field": "spec.template", "message": "Required value"})
     if spec.get("running") is not None and spec.get("runStrategy") is not None:
         causes.append({"field": "spec.running", "message": "running and runStrategy exclude one another"})
-    known = {"template", "running", "runStrategy", "instancetype", "preference", "dataVolumeTemplates"}
-    causes += [{"field": f"spec.{key}", "message": "unknown field"} for key in spec if key not in known]
+    known_fields = {"template", "running", "runStrategy", "instancetype", "preference", "dataVolumeTemplates"}
+    causes += [{"field": f"spec.{key}", "message": "unknown field"} for key in spec if key not in known_fields]
     if causes:
         raise Refused(422, "Invalid", "VirtualMachine is invalid: " + "x" * 5000, causes=causes)
     domain = spec["template"].setdefault("spec", {}).setdefault("domain", {})
@@ -452,7 +452,7 @@ def _is_about(event: Object, namespace: str, name: str | None) -> bool:
 def _chosen(world: World, plural: str, namespace: str, query: dict[str, str]) -> list[Object]:
     fields = dict(item.split("=", 1) for item in query.get("fieldSelector", "").split(",") if item)
     labels = dict(item.split("=", 1) for item in query.get("labelSelector", "").split(",") if item)
-    found = []
+    results = []
     for (kind, where, name), obj in sorted(world.objects.items()):
         about = (obj.get("involvedObject") or {}).get("name")
         if kind != plural or namespace not in ("", where):
@@ -460,8 +460,8 @@ def _chosen(world: World, plural: str, namespace: str, query: dict[str, str]) ->
         if fields.get("metadata.name", name) != name or fields.get("involvedObject.name", about) != about:
             continue
         if labels.items() <= (obj["metadata"].get("labels") or {}).items():
-            found.append(obj)
-    return found
+            results.append(obj)
+    return results
 
 
 class _Server(ThreadingHTTPServer):

@@ -39,40 +39,40 @@ def after_update(managed: list[Object], old: Object, new: Object, manager: str, 
     for key in _NOBODYS_METADATA:
         changed.get("f:metadata", {}).pop(key, None)
     mine: Object = {}
-    found = []
+    results = []
     for item in copy.deepcopy(managed):
         _lose(item["fieldsV1"], changed)
         if (item["manager"], item["operation"]) == (manager, "Update"):
             mine = item["fieldsV1"]
         elif item["fieldsV1"]:
-            found.append(item)
+            results.append(item)
     _gain(mine, changed)
-    return [*found, entry(manager, "Update", mine)] if mine else found
+    return [*results, entry(manager, "Update", mine)] if mine else results
 
 
 def after_apply(others: list[Object], old: Object, new: Object, *, keyed: bool) -> list[Object]:
     """Return the entries of the others after a forced apply: without the fields that it changed."""
     changed = _changed(old, new, keyed=keyed)
-    found = copy.deepcopy(others)
-    for item in found:
+    result = copy.deepcopy(others)
+    for item in result:
         _lose(item["fieldsV1"], changed)
-    return [item for item in found if item["fieldsV1"]]
+    return [item for item in result if item["fieldsV1"]]
 
 
 def _changed(old: Any, new: Any, *, keyed: bool) -> Object:
     """Return changed fields; a value of None marks a removed one."""
     before, after = _parts(old, keyed=keyed), _parts(new, keyed=keyed)
-    found: Object = {key: None for key in before if key not in after}
+    result: Object = {key: None for key in before if key not in after}
     for key, value in after.items():
         if key not in before:
-            found[key] = fields_of(value, keyed=keyed)
+            result[key] = fields_of(value, keyed=keyed)
         elif _parts(value, keyed=keyed) and _parts(before[key], keyed=keyed):
             inner = _changed(before[key], value, keyed=keyed)
             if inner:
-                found[key] = inner
+                result[key] = inner
         elif value != before[key]:
-            found[key] = {}
-    return found
+            result[key] = {}
+    return result
 
 
 def _parts(value: Any, *, keyed: bool) -> Object:

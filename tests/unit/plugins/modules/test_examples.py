@@ -128,8 +128,8 @@ MODULES: dict[str, tuple[ModuleType, dict[str, Any], Kind, dict[str, Callable[[W
 
 
 def pool(world: World) -> dict[str, Any]:
-    found: dict[str, Any] = world.objects[fake_pools.POOLS, "default", "web"]["spec"]
-    return found
+    result: dict[str, Any] = world.objects[fake_pools.POOLS, "default", "web"]["spec"]
+    return result
 
 
 def replica_set(world: World, name: str = "workers") -> dict[str, Any]:
@@ -137,13 +137,13 @@ def replica_set(world: World, name: str = "workers") -> dict[str, Any]:
 
 
 def ready_replicas(world: World, name: str = "workers") -> int:
-    found: int = replica_set(world, name)["status"]["readyReplicas"]
-    return found
+    result: int = replica_set(world, name)["status"]["readyReplicas"]
+    return result
 
 
 def memory(vmi: dict[str, Any]) -> str:
-    found: str = vmi["spec"]["domain"]["memory"]["guest"]
-    return found
+    result: str = vmi["spec"]["domain"]["memory"]["guest"]
+    return result
 
 
 def instances(world: World) -> set[str]:

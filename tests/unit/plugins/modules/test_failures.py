@@ -42,8 +42,8 @@ REFUSAL = {"status", "server_reason", "causes"}
 
 def documented(name: str) -> dict[str, Any]:
     module = importlib.import_module(f"ansible_collections.virtops.kubevirt.plugins.modules.{name}")
-    found: dict[str, Any] = yaml.safe_load(module.RETURN)
-    return found
+    result: dict[str, Any] = yaml.safe_load(module.RETURN)
+    return result
 
 
 def failed(name: str, world: World, /, **arguments: Any) -> dict[str, Any]:

@@ -21,13 +21,13 @@ from ansible_collections.virtops.kubevirt.tests.unit.plugins.module_utils.fake_a
 
 
 def node(world: World, name: str) -> str:
-    found: str = world.objects["virtualmachineinstances", "default", name]["status"]["nodeName"]
-    return found
+    result: str = world.objects["virtualmachineinstances", "default", name]["status"]["nodeName"]
+    return result
 
 
 def unfinished(world: World) -> list[str]:
-    found = [item for key, item in world.objects.items() if key[0] == fake_migrations.MIGRATIONS]
-    return [item["spec"]["vmiName"] for item in found if "status" not in item]
+    results = [item for key, item in world.objects.items() if key[0] == fake_migrations.MIGRATIONS]
+    return [item["spec"]["vmiName"] for item in results if "status" not in item]
 
 
 DONE: dict[str, tuple[str, Callable[[World], bool], bool]] = {
@@ -45,12 +45,12 @@ DONE: dict[str, tuple[str, Callable[[World], bool], bool]] = {
 
 
 def world() -> World:
-    found = World()
+    fake_world = World()
     for name, disks in (("node-1", "slow"), ("node-2", "fast"), ("node-3", "fast")):
-        found.put("nodes", a_node(name, disks=disks))
+        fake_world.put("nodes", a_node(name, disks=disks))
     for name in ("web", "database"):
-        found.put("virtualmachineinstances", a_guest(name))
-    return found
+        fake_world.put("virtualmachineinstances", a_guest(name))
+    return fake_world
 
 
 def test_each_example_does_what_its_name_says(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -86,6 +86,6 @@ def test_each_example_reads_existing_migrations(task: dict[str, Any]) -> None:
     arguments = ArgumentSpecValidator(argspec.migration_info_spec()).validate(options).validated_parameters
     with serving(cluster) as url:
         api = Api.connect(Endpoint(server=url))
-        found = info.run(arguments, api)
+        result = info.run(arguments, api)
         api.close()
-    assert len(found["resources"]) == (0 if options.get("wait") else 1)
+    assert len(result["resources"]) == (0 if options.get("wait") else 1)

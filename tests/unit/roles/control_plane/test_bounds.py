@@ -44,8 +44,8 @@ def is_admitted(options: dict[str, Any]) -> bool:
     environment.filters["to_json"] = environment.filters["tojson"]
     defaults = yaml.safe_load((ROLE / "defaults/main.yml").read_text())
     text = environment.from_string((ROLE / "templates/kubevirt.yaml.j2").read_text()).render(defaults | options)
-    asked = Request(operation="CREATE", kind="KubeVirt", user="admin", uid="1", obj=yaml.safe_load(text))
-    return review(asked, Settings()).allowed
+    request = Request(operation="CREATE", kind="KubeVirt", user="admin", uid="1", obj=yaml.safe_load(text))
+    return review(request, Settings()).allowed
 
 
 @pytest.mark.parametrize(("name", "value"), [(name, item) for name, values in VALUES.items() for item in values])

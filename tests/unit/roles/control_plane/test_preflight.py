@@ -35,8 +35,8 @@ def boolean(value: Any) -> bool:
 
 def constants() -> dict[str, Any]:
     """Return the role's own variables that are not templates."""
-    known = yaml.safe_load((ROLE / "vars/main.yml").read_text())
-    return {name: value for name, value in known.items() if "{{" not in str(value)}
+    variables = yaml.safe_load((ROLE / "vars/main.yml").read_text())
+    return {name: value for name, value in variables.items() if "{{" not in str(value)}
 
 
 def is_version(value: str, other: str, operator: str) -> bool:
@@ -76,33 +76,33 @@ def test_our_own_and_a_handed_over_namespace_are_accepted() -> None:
 
 
 def test_a_foreign_namespace_is_refused_with_a_remedy() -> None:
-    said = refusal({"namespace_owner": "other"}, control_plane_namespace="production")
+    message = refusal({"namespace_owner": "other"}, control_plane_namespace="production")
 
-    assert said is not None
-    assert "Namespace production exists" in said
-    assert "another name" in said
-    assert "kubectl label --overwrite namespace production app.kubernetes.io/managed-by=virtops.kubevirt" in said
-    assert "privileged" in said
-    assert "removed" in said
+    assert message is not None
+    assert "Namespace production exists" in message
+    assert "another name" in message
+    assert "kubectl label --overwrite namespace production app.kubernetes.io/managed-by=virtops.kubevirt" in message
+    assert "privileged" in message
+    assert "removed" in message
 
 
 def test_a_namespace_being_deleted_is_refused_for_an_installation_and_not_for_a_removal() -> None:
     going = {"namespace_owner": "ours", "namespace_terminating": True}
-    said = refusal(going)
+    message = refusal(going)
 
-    assert said is not None
-    assert "Namespace kubevirt is being deleted" in said
-    assert "Run this again when it is gone" in said
+    assert message is not None
+    assert "Namespace kubevirt is being deleted" in message
+    assert "Run this again when it is gone" in message
     assert refusal(going, control_plane_state="absent") is None
 
 
 @pytest.mark.parametrize("allowed", [False, "false", "no"])
 def test_a_downgrade_is_refused(allowed: Any) -> None:
-    said = refusal({"owner": "ours", "version": "0.2.0"}, control_plane_allow_downgrade=allowed)
+    message = refusal({"owner": "ours", "version": "0.2.0"}, control_plane_allow_downgrade=allowed)
 
-    assert said is not None
-    assert "Version 0.2.0 of this control plane is installed, newer than 0.1.0 of this role" in said
-    assert "set control_plane_allow_downgrade to true" in said
+    assert message is not None
+    assert "Version 0.2.0 of this control plane is installed, newer than 0.1.0 of this role" in message
+    assert "set control_plane_allow_downgrade to true" in message
 
 
 @pytest.mark.parametrize("allowed", [True, "true"])
@@ -112,12 +112,12 @@ def test_a_downgrade_is_accepted_with_the_option(allowed: Any) -> None:
 
 @pytest.mark.parametrize("version", ["1.35.9", "1.9.0"])
 def test_a_cluster_that_is_too_old_is_refused_with_a_remedy(version: str) -> None:
-    said = refusal({"server_version": version})
+    message = refusal({"server_version": version})
 
-    assert said is not None
-    assert f"Kubernetes {version}" in said
-    assert "upgrade it to that or a newer one" in said
-    assert "1.36" in said
+    assert message is not None
+    assert f"Kubernetes {version}" in message
+    assert "upgrade it to that or a newer one" in message
+    assert "1.36" in message
 
 
 @pytest.mark.parametrize("version", ["1.36.0", "1.100.1", None], ids=["the floor", "newer", "none that is said"])
@@ -128,19 +128,19 @@ def test_a_cluster_that_is_new_enough_is_accepted(version: str | None) -> None:
 @pytest.mark.parametrize("name", ["control_plane_replicas", "control_plane_wait_timeout"])
 @pytest.mark.parametrize("number", [0, "0", -1])
 def test_a_number_that_would_break_the_control_plane_is_refused(name: str, number: Any) -> None:
-    said = refusal(**{name: number})
-    assert said is not None
-    assert f"{name} ({number})" in said
-    assert "at least 1" in said
+    message = refusal(**{name: number})
+    assert message is not None
+    assert f"{name} ({number})" in message
+    assert "at least 1" in message
 
 
 def test_a_cluster_is_refused_when_all_its_runtimes_are_too_old() -> None:
     old = ["a (containerd 1.7.27)", "b (containerd 2.0.5)"]
-    said = refusal({"nodes_without_image_volumes": old})
+    message = refusal({"nodes_without_image_volumes": old})
 
-    assert said is not None
-    assert "a (containerd 1.7.27), b (containerd 2.0.5)" in said
-    assert "Upgrade them to containerd 2.1" in said
+    assert message is not None
+    assert "a (containerd 1.7.27), b (containerd 2.0.5)" in message
+    assert "Upgrade them to containerd 2.1" in message
     assert refusal({"nodes_without_image_volumes": old[:1]}) is None
 
 
@@ -161,10 +161,10 @@ DIGEST = "sha256:" + "0" * 64
     ],
 )
 def test_malformed_image_names_and_digests_are_refused(options: dict[str, Any]) -> None:
-    said = refusal(**options)
+    message = refusal(**options)
 
-    assert said is not None
-    assert "control-plane, virt-launcher, test-guest" in said
+    assert message is not None
+    assert "control-plane, virt-launcher, test-guest" in message
 
 
 def test_digests_and_revisions_of_images_are_accepted() -> None:
@@ -179,11 +179,11 @@ def test_a_monitor_is_accepted_where_its_kind_is_installed_or_no_monitor_is_want
 
 
 def test_a_monitor_is_refused_where_its_kind_is_not_installed() -> None:
-    said = refusal(control_plane_service_monitor="true")
+    message = refusal(control_plane_service_monitor="true")
 
-    assert said is not None
-    assert "monitoring.coreos.com" in said
-    assert "Install the Prometheus operator first" in said
+    assert message is not None
+    assert "monitoring.coreos.com" in message
+    assert "Install the Prometheus operator first" in message
 
 
 def test_removal_checks_each_object_and_has_no_refusal() -> None:
@@ -212,12 +212,12 @@ def of_webhooks(authority: Any, names: Any, **others: Any) -> str | None:
     ],
 )
 def test_settings_that_would_end_virt_api_are_refused_with_the_right_spelling(authority: Any, names: Any) -> None:
-    said = of_webhooks(authority, names)
+    message = of_webhooks(authority, names)
 
-    assert said is not None
-    assert "lookup('ansible.builtin.file', 'ca.crt')" in said
-    assert '["front-proxy-client"]' in said
-    assert "Set both or neither" in said
+    assert message is not None
+    assert "lookup('ansible.builtin.file', 'ca.crt')" in message
+    assert '["front-proxy-client"]' in message
+    assert "Set both or neither" in message
 
 
 def test_both_or_neither_proof_of_api_servers_are_accepted() -> None:
@@ -233,11 +233,11 @@ NETWORKS = {"k8s.v1.cni.cncf.io/networks": "kubevirt/moves@migration0"}
 
 
 def test_contradicting_networks_of_virt_handler_are_refused() -> None:
-    said = refusal(control_plane_migration_network="kubevirt/moves", control_plane_handler_annotations=NETWORKS)
+    message = refusal(control_plane_migration_network="kubevirt/moves", control_plane_handler_annotations=NETWORKS)
 
-    assert said is not None
-    assert "unset one" in said
-    assert "kubevirt/moves@migration0,other" in said
+    assert message is not None
+    assert "unset one" in message
+    assert "kubevirt/moves@migration0,other" in message
 
 
 @pytest.mark.parametrize(

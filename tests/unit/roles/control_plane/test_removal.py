@@ -29,8 +29,8 @@ def tasks(*names: str) -> list[dict[str, Any]]:
 
 
 def deletions() -> list[str]:
-    found = [task[K8S] for task in tasks() if task.get(K8S, {}).get("state") == "absent"]
-    return [options["definition"] for options in found if options["definition"] != USERS]
+    results = [task[K8S] for task in tasks() if task.get(K8S, {}).get("state") == "absent"]
+    return [options["definition"] for options in results if options["definition"] != USERS]
 
 
 def test_only_objects_with_the_marks_of_the_role_are_deleted() -> None:
@@ -93,10 +93,10 @@ def refusal(found: list[str], left: list[str], *, is_check: bool = False) -> str
 )
 def test_the_roles_own_objects_stay_while_there_are_machines(found: list[str], left: list[str], said: str) -> None:
     """Without the CRDs the machines would be deleted, and without virt-handler their guests would never end."""
-    told = refusal(found, left)
+    message = refusal(found, left)
 
-    assert told[: len(said) or None] == said
-    assert ("shop/new. Nothing of the control plane was removed" in told) is ("were made" in said)
+    assert message[: len(said) or None] == said
+    assert ("shop/new. Nothing of the control plane was removed" in message) is ("were made" in said)
     assert refusal(found, left, is_check=True) == "", "nothing was deleted that could be gone"
 
 

@@ -138,8 +138,8 @@ def test_the_defaults_have_no_monitor_no_annotation_and_no_downgrade(tmp_path: P
 
 
 def test_retries_of_runs_are_configured(made: dict[str, Any], tmp_path: Path) -> None:
-    said = made["configuration"]
-    configuration = said["spec"]["configuration"]
+    reported = made["configuration"]
+    configuration = reported["spec"]["configuration"]
     assert (configuration["furtherAttempts"], configuration["runTimeoutSeconds"]) == (1, 0)
     assert configuration["quarantineSeconds"] == 900
     usual = render(tmp_path, {})["configuration"]
@@ -149,7 +149,7 @@ def test_retries_of_runs_are_configured(made: dict[str, Any], tmp_path: Path) ->
 
 def test_virt_controller_and_virt_handler_get_the_same_revision(pods: dict[str, Any]) -> None:
     """It tells virt-controller whether virt-handler was rolled out with it."""
-    said = [
+    reported = [
         next(
             item["value"]
             for item in pods[name]["spec"]["containers"][0]["env"]
@@ -157,7 +157,7 @@ def test_virt_controller_and_virt_handler_get_the_same_revision(pods: dict[str, 
         )
         for name in ("controller", "handler")
     ]
-    assert said == [f"registry.example/virt/control-plane@{DIGEST} r1"] * 2
+    assert reported == [f"registry.example/virt/control-plane@{DIGEST} r1"] * 2
 
 
 def test_workload_updates_are_not_set_by_default(tmp_path: Path) -> None:
@@ -166,8 +166,8 @@ def test_workload_updates_are_not_set_by_default(tmp_path: Path) -> None:
     (tmp_path / "usual").mkdir()
     (tmp_path / "said").mkdir()
     assert "workloadUpdateStrategy" not in render(tmp_path / "usual", size)["configuration"]["spec"]
-    said = render(tmp_path / "said", {**size, "control_plane_workload_update_methods": ["LiveMigrate"]})
-    assert said["configuration"]["spec"]["workloadUpdateStrategy"] == {
+    rendered = render(tmp_path / "said", {**size, "control_plane_workload_update_methods": ["LiveMigrate"]})
+    assert rendered["configuration"]["spec"]["workloadUpdateStrategy"] == {
         "workloadUpdateMethods": ["LiveMigrate"],
         "batchEvictionSize": 3,
         "batchEvictionInterval": "1m0s",
@@ -195,9 +195,9 @@ def test_an_option_appears_only_in_its_objects(name: str, objects: dict[str, str
 
 def test_every_option_is_listed_as_rendered_or_not() -> None:
     written = yaml.safe_load((ROLE / "vars/main.yml").read_text())["__control_plane_options"]
-    told = [*canaries.CANARIES, *canaries.EVERYWHERE, *canaries.ABSENT, *canaries.NOT_RENDERED]
+    listed = [*canaries.CANARIES, *canaries.EVERYWHERE, *canaries.ABSENT, *canaries.NOT_RENDERED]
 
-    assert sorted(f"control_plane_{name}" for name in told) == sorted(
+    assert sorted(f"control_plane_{name}" for name in listed) == sorted(
         name for name in written if name.startswith("control_plane_")
     )
 
@@ -236,11 +236,11 @@ def test_controllers_stay_on_control_plane_nodes_if_any(
     nodes: list[str], expected: dict[str, Any], tmp_path: Path
 ) -> None:
     """A preference competes with even spreading, and loses when there are as many replicas as nodes."""
-    found = affinities(render(tmp_path, {}, control_plane_nodes=nodes))
+    result = affinities(render(tmp_path, {}, control_plane_nodes=nodes))
 
-    assert set(found) == set(DIRECTORS)
-    assert [found[name]["nodeAffinity"] for name in DIRECTORS] == [expected, expected]
-    apart = [found[name]["podAntiAffinity"] for name in DIRECTORS]
+    assert set(result) == set(DIRECTORS)
+    assert [result[name]["nodeAffinity"] for name in DIRECTORS] == [expected, expected]
+    apart = [result[name]["podAntiAffinity"] for name in DIRECTORS]
     assert [list(item) for item in apart] == [["preferredDuringSchedulingIgnoredDuringExecution"]] * 2, (
         "two replicas fit on one node"
     )
@@ -248,8 +248,8 @@ def test_controllers_stay_on_control_plane_nodes_if_any(
 
 @pytest.mark.parametrize("asked", [{}, WISH], ids=["none at all", "a wish"])
 def test_a_given_affinity_is_used_as_it_is(asked: dict[str, Any], tmp_path: Path) -> None:
-    found = {"control_plane_nodes": ["one"], "kept_control_plane_nodes": ["one"]}
-    made = render(tmp_path, {"control_plane_node_affinity": asked}, **found)
+    result = {"control_plane_nodes": ["one"], "kept_control_plane_nodes": ["one"]}
+    made = render(tmp_path, {"control_plane_node_affinity": asked}, **result)
 
     assert [affinities(made)[name]["nodeAffinity"] for name in DIRECTORS] == [asked, asked]
     assert budgets(made) == {1}

@@ -22,8 +22,8 @@ NOTHING: dict[str, Any] = {"changed": False, "results": []}
 
 
 def a_migration(name: str, **status: str) -> dict[str, Any]:
-    found = {"metadata": {"name": f"{name}-migration-1", "namespace": "default"}, "spec": {"vmiName": name}}
-    return {**found, "status": status} if status else found
+    result = {"metadata": {"name": f"{name}-migration-1", "namespace": "default"}, "spec": {"vmiName": name}}
+    return {**result, "status": status} if status else result
 
 
 def tried(name: str, *, changed: bool = True) -> dict[str, Any]:
@@ -81,11 +81,14 @@ TASKS = [
 @pytest.fixture(scope="module")
 def said(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """Return the messages of each of the drains above."""
-    known = {"__drain_node_unfinished": {"changed": False, "resources": UNFINISHED}, "__drain_node_cancelled": NOTHING}
-    known |= {"__drain_node_moved": {"results": []}, "drain_node_name": "node-1"}
-    hosts = {name: {**known, **found} for name, found in FOUND.items()}
-    told = run(tmp_path_factory.mktemp("drains"), {"drains": {"hosts": hosts}}, {"drains": TASKS})
-    return {name: json.loads(one) if isinstance(one, str) else one for name, one in told.items()}
+    variables = {
+        "__drain_node_unfinished": {"changed": False, "resources": UNFINISHED},
+        "__drain_node_cancelled": NOTHING,
+    }
+    variables |= {"__drain_node_moved": {"results": []}, "drain_node_name": "node-1"}
+    hosts = {name: {**variables, **names} for name, names in FOUND.items()}
+    message = run(tmp_path_factory.mktemp("drains"), {"drains": {"hosts": hosts}}, {"drains": TASKS})
+    return {name: json.loads(one) if isinstance(one, str) else one for name, one in message.items()}
 
 
 @pytest.mark.parametrize(

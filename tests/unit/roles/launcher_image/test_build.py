@@ -49,8 +49,8 @@ def test_options_become_arguments(option: str, words: str) -> None:
 
 @pytest.mark.parametrize("name", ["http_proxy", "https_proxy", "no_proxy"])
 def test_proxies_are_in_the_environment_under_the_usual_names(name: str) -> None:
-    found = value("__launcher_image_build_environment", **{f"launcher_image_{name}": "proxy.example"})
-    assert found == {"PYTHONDONTWRITEBYTECODE": "1", name: "proxy.example"}
+    result = value("__launcher_image_build_environment", **{f"launcher_image_{name}": "proxy.example"})
+    assert result == {"PYTHONDONTWRITEBYTECODE": "1", name: "proxy.example"}
 
 
 @pytest.mark.parametrize("task", COMMANDS, ids=lambda item: item["name"])

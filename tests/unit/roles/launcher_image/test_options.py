@@ -26,8 +26,8 @@ OF_THE_ROLE = {"state", "registry"}
 
 
 def tasks(name: str) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = yaml.safe_load((ROLE / "tasks" / name).read_text())
-    return found
+    result: list[dict[str, Any]] = yaml.safe_load((ROLE / "tasks" / name).read_text())
+    return result
 
 
 @pytest.mark.parametrize("module", [IMAGE, INFO])
@@ -50,9 +50,9 @@ def test_pull_options_reach_the_module(option: str) -> None:
 
 
 def test_every_option_is_passed_on() -> None:
-    told = {*OF_THE_RUNTIME, *OF_A_PULL, *OF_THE_BUILD, *OF_THE_ROLE}
+    listed = {*OF_THE_RUNTIME, *OF_A_PULL, *OF_THE_BUILD, *OF_THE_ROLE}
 
-    assert {f"launcher_image_{item}" for item in told} == set(OPTIONS)
+    assert {f"launcher_image_{item}" for item in listed} == set(OPTIONS)
 
 
 @pytest.mark.parametrize("option", ["pull", "runtime"])

@@ -57,5 +57,5 @@ def test_the_cluster_limits_are_within_the_limits_of_a_guest(amount: str | int, 
         "metadata": {"name": "kubevirt", "namespace": "kubevirt"},
         "spec": {"configuration": {"liveUpdateConfiguration": {"maxGuest": amount}}},
     }
-    found = [problem.path for problem in problems_of(manifest)]
-    assert found == ([] if is_good else ["spec.configuration.liveUpdateConfiguration.maxGuest"])
+    paths = [problem.path for problem in problems_of(manifest)]
+    assert paths == ([] if is_good else ["spec.configuration.liveUpdateConfiguration.maxGuest"])

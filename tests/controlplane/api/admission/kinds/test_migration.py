@@ -65,9 +65,9 @@ ROWS = [
 
 @pytest.mark.parametrize("row", ROWS, ids=[row.title for row in ROWS])
 def test_a_malformed_migration_is_refused_with_field_and_remedy(row: Row) -> None:
-    told = [(problem.path, problem.message) for problem in judge(golden.changed(GOOD, row.set, row.value)).problems]
+    problems = [(problem.path, problem.message) for problem in judge(golden.changed(GOOD, row.set, row.value)).problems]
 
-    assert [where for where, message in told if where.endswith(row.field) and row.words in message], told
+    assert [where for where, message in problems if where.endswith(row.field) and row.words in message], problems
 
 
 def test_a_new_migration_gets_the_label_of_its_instance_and_our_finalizer() -> None:
@@ -152,6 +152,6 @@ def test_removing_our_finalizer_gets_a_warning_that_says_how_long_it_stays() -> 
 
 
 def test_users_cannot_write_the_status() -> None:
-    asked = Request(operation="UPDATE", kind=GOOD["kind"], user="jane", uid="1", obj=made(), subresource="status")
+    request = Request(operation="UPDATE", kind=GOOD["kind"], user="jane", uid="1", obj=made(), subresource="status")
 
-    assert review(asked, SETTINGS).code == 403
+    assert review(request, SETTINGS).code == 403

@@ -26,9 +26,9 @@ def judge(obj: dict[str, Any], old: dict[str, Any] | None = None) -> Verdict:
 
 @pytest.mark.parametrize("row", SET_ROWS, ids=[row.title for row in SET_ROWS])
 def test_a_malformed_replica_set_is_refused_with_field_and_remedy(row: Row) -> None:
-    told = [(problem.path, problem.message) for problem in judge(golden.changed(GOOD, row.set, row.value)).problems]
+    problems = [(problem.path, problem.message) for problem in judge(golden.changed(GOOD, row.set, row.value)).problems]
 
-    assert [where for where, message in told if where.endswith(row.field) and row.words in message], told
+    assert [where for where, message in problems if where.endswith(row.field) and row.words in message], problems
 
 
 @pytest.mark.parametrize("replicas", [0, 1, 10_000, ...])
@@ -53,9 +53,9 @@ def test_the_selector_may_change_with_the_template() -> None:
 def test_a_selector_has_at_most_a_thousand_values(sizes: tuple[int, ...], fits: bool) -> None:
     """The controller matches every instance of the namespace against them in each reconcile."""
     values = [f"v{number:03}" for number in range(256)]
-    asked = [{"key": LABEL, "operator": "NotIn", "values": values[:size]} for size in sizes]
+    requirements = [{"key": LABEL, "operator": "NotIn", "values": values[:size]} for size in sizes]
 
-    problems = judge(golden.changed(GOOD, "spec/selector/matchExpressions", asked)).problems
+    problems = judge(golden.changed(GOOD, "spec/selector/matchExpressions", requirements)).problems
 
     assert [problem.path for problem in problems] == ([] if fits else ["spec.selector.matchExpressions"])
     assert fits or f"{sum(sizes)} values, at most 1000" in problems[0].message

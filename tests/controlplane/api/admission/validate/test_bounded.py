@@ -99,8 +99,10 @@ def test_a_rule_is_skipped_exactly_where_its_field_or_one_above_or_below_is_repo
         obj = golden.changed(GOOD, "spec", {**GOOD["spec"], **dict.fromkeys(bad, 0)})
         rules = replace(VMI.rules, spec=lambda *_unused, rule=rule: said(rule))
 
-        found = check_object(obj, CONFIGURATION, kind=VMI.root, rules=rules)
+        problems = check_object(obj, CONFIGURATION, kind=VMI.root, rules=rules)
 
-        told = [item.path for item in found if item.message == "a rule"]
-        assert sorted(item.path for item in found if item.message != "a rule") == sorted(f"spec.{name}" for name in bad)
-        assert told == ([] if any(is_repeated(rule, f"spec.{name}") for name in bad) else [rule])
+        paths = [item.path for item in problems if item.message == "a rule"]
+        assert sorted(item.path for item in problems if item.message != "a rule") == sorted(
+            f"spec.{name}" for name in bad
+        )
+        assert paths == ([] if any(is_repeated(rule, f"spec.{name}") for name in bad) else [rule])

@@ -69,10 +69,10 @@ def test_secrets_are_never_shown(name: str) -> None:
     secret = "hunter2-" * 300
     vm = golden.changed(golden.load("vm-full"), f"spec/template/spec/volumes/2/cloudInitNoCloud/{name}", secret)
 
-    found = problems_of(vm)
+    problems = problems_of(vm)
 
-    assert found
-    assert not [problem for problem in found if "hunter2" in str(problem)]
+    assert problems
+    assert not [problem for problem in problems if "hunter2" in str(problem)]
 
 
 def test_configured_machine_types_replace_the_built_in_ones() -> None:

@@ -20,8 +20,8 @@ BAD = ("größe/x", "a b", "x" * 64, "/x", "a/b/c", "")
 
 def problems(template: str, annotations: dict[str, Any]) -> tuple[Problem, ...]:
     obj = golden.changed(golden.load(TEMPLATES[template]), "spec/template/metadata/annotations", annotations)
-    asked = Request(operation="CREATE", kind=obj["kind"], user="u", uid="1", obj=obj, old=None)
-    return review(asked, Settings()).problems
+    request = Request(operation="CREATE", kind=obj["kind"], user="u", uid="1", obj=obj, old=None)
+    return review(request, Settings()).problems
 
 
 @pytest.mark.parametrize("template", TEMPLATES)

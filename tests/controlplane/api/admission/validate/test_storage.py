@@ -33,10 +33,10 @@ SPEC = "spec/template/spec"
 )
 def test_a_read_only_claim_cannot_back_a_writable_disk(target: dict[str, Any], is_refused: bool) -> None:
     """A disk without a bus is on the default bus, which has no read-only disks."""
-    found = golden.changed(golden.load("vm-full"), f"{SPEC}/domain/devices/disks/3", {"name": "data", **target})
-    found = golden.changed(found, f"{SPEC}/volumes/3/persistentVolumeClaim/readOnly", True)
+    result = golden.changed(golden.load("vm-full"), f"{SPEC}/domain/devices/disks/3", {"name": "data", **target})
+    result = golden.changed(result, f"{SPEC}/volumes/3/persistentVolumeClaim/readOnly", True)
 
-    problems = check_object(found, KubeVirtConfiguration(), kind=VirtualMachine, rules=vm.RULES)
+    problems = check_object(result, KubeVirtConfiguration(), kind=VirtualMachine, rules=vm.RULES)
 
     where = ["spec.template.spec.volumes[3].persistentVolumeClaim.readOnly"]
     assert [problem.path for problem in problems] == (where if is_refused else [])

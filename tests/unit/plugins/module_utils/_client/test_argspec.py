@@ -29,11 +29,11 @@ def documented() -> dict[str, Any]:
 
 
 def variables(spec: dict[str, Any]) -> set[str]:
-    found: set[str] = set()
+    names: set[str] = set()
     for option in spec.values():
-        found.update(option.get("fallback", (None, []))[1])
-        found |= variables(option.get("options", {}))
-    return found
+        names.update(option.get("fallback", (None, []))[1])
+        names |= variables(option.get("options", {}))
+    return names
 
 
 def test_options_and_variables_are_those_of_kubernetes_core() -> None:

@@ -104,8 +104,8 @@ class Server:
             self.clock.now += timeout - 1
             return Answer(200, JSON)
         is_one = path.rpartition("/")[2] != of
-        found = self._good[of] if is_one else {"kind": "List", "metadata": {}, "items": [self._good[of]]}
-        return Answer(200, JSON, json.dumps(found).encode())
+        body = self._good[of] if is_one else {"kind": "List", "metadata": {}, "items": [self._good[of]]}
+        return Answer(200, JSON, json.dumps(body).encode())
 
 
 @pytest.fixture
@@ -279,8 +279,8 @@ def test_a_response_byte_by_byte_ends_on_time(clock: Clock, dripping: Drips, dri
 @pytest.mark.parametrize("drip", DRIPS.values(), ids=DRIPS.keys())
 def test_a_watch_byte_by_byte_does_not_extend_a_wait(clock: Clock, dripping: Drips, drip: tuple[bytes, bytes]) -> None:
     """The collection is still read."""
-    began, said = clock.now, itertools.cycle([(LIST, b""), drip])
-    waited(dripping(said), clock)
+    began, drips = clock.now, itertools.cycle([(LIST, b""), drip])
+    waited(dripping(drips), clock)
     assert SECONDS <= clock.now - began <= SECONDS + LATE_SECONDS + 1.1
 
 

@@ -30,20 +30,20 @@ def home(tmp_path: Path) -> dict[str, str]:
 
 
 def test_host_with_credentials_needs_no_file() -> None:
-    found = endpoint.resolve({"host": "https://h:6443/", "api_key": "t"}, {"HOME": "/nowhere"})
-    assert (found.server, found.authorization()) == ("https://h:6443", "Bearer t")
+    resolved = endpoint.resolve({"host": "https://h:6443/", "api_key": "t"}, {"HOME": "/nowhere"})
+    assert (resolved.server, resolved.authorization()) == ("https://h:6443", "Bearer t")
 
 
 def test_default_file_is_read(home: dict[str, str]) -> None:
-    found = endpoint.resolve({}, home)
-    assert (found.server, found.token) == ("https://file.example.org", "from-file")
-    assert found.ca_file == str(Path(home["HOME"]) / ".kube" / "ca.crt"), "relative to its own file"
+    resolved = endpoint.resolve({}, home)
+    assert (resolved.server, resolved.token) == ("https://file.example.org", "from-file")
+    assert resolved.ca_file == str(Path(home["HOME"]) / ".kube" / "ca.crt"), "relative to its own file"
 
 
 def test_options_override_the_file(home: dict[str, str]) -> None:
-    found = endpoint.resolve({"host": "https://other", "username": "u", "password": "p", "ca_cert": "/ca"}, home)
-    assert (found.server, found.ca_file) == ("https://other", "/ca")
-    assert (found.authorization() or "").startswith("Basic ")
+    resolved = endpoint.resolve({"host": "https://other", "username": "u", "password": "p", "ca_cert": "/ca"}, home)
+    assert (resolved.server, resolved.ca_file) == ("https://other", "/ca")
+    assert (resolved.authorization() or "").startswith("Basic ")
 
 
 def test_in_cluster_comes_before_the_default_file(
@@ -52,21 +52,21 @@ def test_in_cluster_comes_before_the_default_file(
     (tmp_path / "token").write_text("pod-token\n")
     monkeypatch.setattr(endpoint, "SERVICE_ACCOUNT", str(tmp_path))
     inside = {**home, "KUBERNETES_SERVICE_HOST": "fd00::1", "KUBERNETES_SERVICE_PORT": "443"}
-    found = endpoint.resolve({}, inside)
-    assert (found.server, found.token) == ("https://[fd00::1]:443", "pod-token")
+    resolved = endpoint.resolve({}, inside)
+    assert (resolved.server, resolved.token) == ("https://[fd00::1]:443", "pod-token")
     assert endpoint.resolve({"context": "one"}, inside).token == "from-file", "unless a context is named"
 
 
 def test_impersonation_and_proxy_headers() -> None:
-    found = endpoint.resolve(
+    resolved = endpoint.resolve(
         {
             "host": "https://h", "api_key": "t", "impersonate_user": "u", "impersonate_groups": ["a", "b"],
             "proxy_headers": {"proxy_basic_auth": "p:w", "basic_auth": None, "user_agent": None},
         },
         {},
     )  # fmt: skip
-    assert (found.headers, found.groups) == ({"Impersonate-User": "u"}, ("a", "b"))
-    assert found.proxy_headers == {"Proxy-Authorization": "Basic cDp3"}
+    assert (resolved.headers, resolved.groups) == ({"Impersonate-User": "u"}, ("a", "b"))
+    assert resolved.proxy_headers == {"Proxy-Authorization": "Basic cDp3"}
 
 
 def test_the_proxy_user_may_be_in_the_url_and_the_option_wins() -> None:
@@ -79,9 +79,9 @@ def test_the_proxy_user_may_be_in_the_url_and_the_option_wins() -> None:
 @pytest.mark.parametrize("name", ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"])
 def test_the_general_proxy_variables_are_ignored(name: str) -> None:
     """As for option proxy: a proxy for downloads of packages seldom leads to a cluster."""
-    found = endpoint.resolve({"host": "https://h", "api_key": "t"}, {name: "http://proxy:3128", "NO_PROXY": "x"})
+    resolved = endpoint.resolve({"host": "https://h", "api_key": "t"}, {name: "http://proxy:3128", "NO_PROXY": "x"})
 
-    assert (found.proxy, found.proxy_headers) == (endpoint.Endpoint().proxy, {})
+    assert (resolved.proxy, resolved.proxy_headers) == (endpoint.Endpoint().proxy, {})
 
 
 @pytest.mark.parametrize(
@@ -112,8 +112,8 @@ def test_unusable_values_are_refused(params: dict[str, Any], words: str) -> None
     ],
 )
 def test_unwise_values_warn(params: dict[str, Any], words: str) -> None:
-    found = endpoint.resolve(params, {"HOME": "/nowhere"})
-    assert words in " ".join(found.warnings)
+    resolved = endpoint.resolve(params, {"HOME": "/nowhere"})
+    assert words in " ".join(resolved.warnings)
 
 
 def test_secrets_are_not_in_the_representation() -> None:
@@ -121,8 +121,8 @@ def test_secrets_are_not_in_the_representation() -> None:
 
 
 def test_secrets_are_collected_from_every_source() -> None:
-    found = endpoint.Endpoint(
+    resolved = endpoint.Endpoint(
         server="https://s", token="t", password="p", key_data="k", proxy_headers={"Authorization": "b"}
     )
-    assert found.secrets() == ["t", "p", "k", "b"]
+    assert resolved.secrets() == ["t", "p", "k", "b"]
     assert endpoint.Endpoint(server="https://s", username="shown").secrets() == []

@@ -60,8 +60,8 @@ def test_the_error_of_a_plugin_is_reported_in_one_line(tmp_path: Path) -> None:
     path.chmod(0o700)
     with pytest.raises(BadArgument) as caught:
         kubeconfig.read(a_config(str(path)))
-    said = "gave no credentials (exec: process returned 3. your session has ended); run it by hand"
-    assert said in caught.value.message
+    message = "gave no credentials (exec: process returned 3. your session has ended); run it by hand"
+    assert message in caught.value.message
 
 
 def test_the_reported_error_of_a_plugin_is_bounded(tmp_path: Path) -> None:

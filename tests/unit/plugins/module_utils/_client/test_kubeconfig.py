@@ -36,10 +36,10 @@ def write(path: Path, text: str, mode: int = 0o600) -> str:
 def test_a_dictionary_and_its_text_mean_the_same() -> None:
     data = base64.b64encode(b"PEM").decode()
     config = a_config(**{"client-certificate-data": data, "client-key-data": data, "as": "me"})
-    found = kubeconfig.read(config)
-    assert (found["cert_data"], found["key_data"], found["verify"]) == ("PEM", "PEM", False)
-    assert found["headers"] == {"Impersonate-User": "me"}
-    assert kubeconfig.read(json.dumps(config)) == found
+    result = kubeconfig.read(config)
+    assert (result["cert_data"], result["key_data"], result["verify"]) == ("PEM", "PEM", False)
+    assert result["headers"] == {"Impersonate-User": "me"}
+    assert kubeconfig.read(json.dumps(config)) == result
 
 
 def test_yaml_given_as_text_is_never_taken_for_paths() -> None:
@@ -55,8 +55,8 @@ def test_the_first_file_that_names_an_entry_wins(tmp_path: Path) -> None:
     one = write(tmp_path / "1", json.dumps(a_config("https://one", token="1")))
     two = write(tmp_path / "2", json.dumps(a_config("https://two", token="2")))
     absent = str(tmp_path / "absent")
-    found = kubeconfig.read(os.pathsep.join((absent, one, two)))
-    assert (found["server"], found["token"]) == ("https://one", "1")
+    config = kubeconfig.read(os.pathsep.join((absent, one, two)))
+    assert (config["server"], config["token"]) == ("https://one", "1")
 
 
 def test_token_file_is_read(tmp_path: Path) -> None:
@@ -75,8 +75,8 @@ def test_a_token_file_wins_over_a_token_unless_it_is_unreadable(tmp_path: Path) 
 
 
 def test_a_world_readable_file_warns(tmp_path: Path) -> None:
-    found = kubeconfig.read(write(tmp_path / "config", json.dumps(a_config(token="x")), 0o644))
-    assert "chmod 600" in found["warnings"][0]
+    config = kubeconfig.read(write(tmp_path / "config", json.dumps(a_config(token="x")), 0o644))
+    assert "chmod 600" in config["warnings"][0]
     assert stat.S_IMODE((tmp_path / "config").stat().st_mode) == 0o644
 
 

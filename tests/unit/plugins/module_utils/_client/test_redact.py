@@ -82,9 +82,9 @@ def test_an_address_without_a_password_is_shown(text: str) -> None:
 
 @pytest.mark.parametrize("env", [{"KEY": "canary"}, ["KEY=canary"], "KEY=canary", [{"name": "K", "value": "canary"}]])
 def test_the_environment_of_a_credential_plugin_is_secret_however_it_is_written(env: Any) -> None:
-    found = set(redact.secrets_in({"user": {"exec": {"command": "seen", "env": env}}}))
-    assert any("canary" in item for item in found)
-    assert "seen" not in found
+    secrets = set(redact.secrets_in({"user": {"exec": {"command": "seen", "env": env}}}))
+    assert any("canary" in item for item in secrets)
+    assert "seen" not in secrets
 
 
 @pytest.mark.parametrize(
@@ -96,9 +96,9 @@ def test_the_environment_of_a_credential_plugin_is_secret_however_it_is_written(
     ],
 )
 def test_an_argument_of_a_credential_plugin_with_a_secret_name_is_secret(args: object) -> None:
-    found = set(redact.secrets_in({"user": {"exec": {"command": "seen", "args": args}}}))
+    secrets = set(redact.secrets_in({"user": {"exec": {"command": "seen", "args": args}}}))
 
-    assert found == {"canary"}
+    assert secrets == {"canary"}
 
 
 @pytest.mark.parametrize("args", [None, "get-token", ["get-token", "seen", "--token-url=seen"], ["--token"], [7]])
@@ -107,12 +107,12 @@ def test_other_arguments_of_a_credential_plugin_are_shown(args: object) -> None:
 
 
 def test_base64_is_a_secret_in_both_forms() -> None:
-    found = set(redact.secrets_in({"userDataBase64": base64.b64encode(b"canary").decode()}))
-    assert "canary" in found
+    secrets = set(redact.secrets_in({"userDataBase64": base64.b64encode(b"canary").decode()}))
+    assert "canary" in secrets
 
 
 def test_arguments_are_searched_before_they_are_validated() -> None:
-    found = redact.secrets_in_arguments(
+    secrets = redact.secrets_in_arguments(
         {
             "user_date": {"deep": ["misspelt canary"]},
             "definition": '{"userData": "text canary"',
@@ -123,8 +123,8 @@ def test_arguments_are_searched_before_they_are_validated() -> None:
         },
         {**KNOWN, "definition": {"type": "dict"}, "vms": {"type": "list", "elements": "dict"}},
     )
-    assert {"misspelt canary", '{"userData": "text canary"', "token canary", "listed canary"} <= found
-    assert not found & {"https://shown.example.org", "2.19"}
+    assert {"misspelt canary", '{"userData": "text canary"', "token canary", "listed canary"} <= secrets
+    assert not secrets & {"https://shown.example.org", "2.19"}
 
 
 def test_a_path_of_a_kubeconfig_is_no_secret_and_an_inline_one_is() -> None:

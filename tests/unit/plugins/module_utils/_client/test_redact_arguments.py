@@ -50,8 +50,8 @@ OF_A_MACHINE: dict[str, dict[str, Any]] = {
 def test_a_number_as_a_secret_is_hidden() -> None:
     """YAML reads a password of digits as a number, and the module refuses it because it must be a text."""
     users = [{"name": "u", "user": {"token": 31415926, "password": 27.1828}}]
-    found = shown({"kubeconfig": {"users": users}, "api_kye": 16180339})
-    assert not [item for item in ("31415926", "27.1828", "16180339") if item in found]
+    result = shown({"kubeconfig": {"users": users}, "api_kye": 16180339})
+    assert not [item for item in ("31415926", "27.1828", "16180339") if item in result]
 
 
 @pytest.mark.parametrize(

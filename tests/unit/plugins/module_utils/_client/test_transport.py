@@ -27,7 +27,7 @@ SILENCE = b"(silence)"
 def answering(*answers: bytes) -> Iterator[tuple[str, list[bytes]]]:
     """Serve one canned response per connection (SILENCE: none, and no end); yield address and request heads."""
     heads: list[bytes] = []
-    left = list(answers)
+    remaining = list(answers)
 
     class Handler(socketserver.StreamRequestHandler):
         def handle(self) -> None:
@@ -38,7 +38,7 @@ def answering(*answers: bytes) -> Iterator[tuple[str, list[bytes]]]:
                     return
                 head += line
             heads.append(head)
-            reply = left.pop(0)
+            reply = remaining.pop(0)
             self.wfile.write(reply.removesuffix(SILENCE))
             if reply.endswith(SILENCE):
                 self.rfile.read()
@@ -247,12 +247,12 @@ def test_the_refusal_of_a_watch_is_reported(refusal: bytes, words: str | None) -
 
 
 def test_a_stream_that_ends_with_its_connection_closes_the_socket(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = []
+    requests = []
     plain = Transport.ask
 
     def ask(*arguments: Any) -> Any:
-        asked.append(plain(*arguments))
-        return asked[-1]
+        requests.append(plain(*arguments))
+        return requests[-1]
 
     monkeypatch.setattr(Transport, "ask", ask)
     with answering(b"HTTP/1.1 200 OK\r\n\r\none\n") as (url, _heads):
@@ -261,7 +261,7 @@ def test_a_stream_that_ends_with_its_connection_closes_the_socket(monkeypatch: p
         assert next(lines) == b"one\n"
         lines.close()
         transport.close()
-    assert asked[0].isclosed()
+    assert requests[0].isclosed()
 
 
 def test_the_plain_text_of_a_refusal_is_kept() -> None:
@@ -293,8 +293,8 @@ def test_the_remedy_for_a_certificate_fits_its_problem(code: int, message: str, 
     error = ssl.SSLCertVerificationError(1, "certificate verify failed")
     error.verify_code, error.verify_message = code, message
 
-    told = failures.unavailable("https://api:6443", None, error).message
+    text = failures.unavailable("https://api:6443", None, error).message
 
-    assert message in told
-    assert remedy in told
-    assert ("ca_cert" in told) == (code == 20)
+    assert message in text
+    assert remedy in text
+    assert ("ca_cert" in text) == (code == 20)

@@ -130,9 +130,9 @@ def is_up(_name: str, obj: Object | None) -> Verdict:
 
 def wait(server: Server, *names: str, seconds: float = 100, judge: Any = is_up) -> dict[str, Reached]:
     waiter = Waiter(server, THINGS, judge, deadline=seconds, clock=server.clock, sleep=server.clock.sleep)
-    found = waiter.until(names)
+    reached = waiter.until(names)
     assert server.open == 0
-    return found
+    return reached
 
 
 @pytest.fixture
@@ -144,9 +144,9 @@ def test_a_condition_that_already_holds_costs_one_read(clock: Clock) -> None:
     server = Server(clock)
     server.put("a", "up")
     server.put("b", "broken")
-    found = wait(server, "a", "b")
-    assert found["a"].verdict.done
-    assert found["b"].verdict.hopeless == "it is broken"
+    reached = wait(server, "a", "b")
+    assert reached["a"].verdict.done
+    assert reached["b"].verdict.hopeless == "it is broken"
     assert server.asked == ["read"]
 
 
@@ -160,8 +160,8 @@ def test_the_event_ends_the_wait(clock: Clock) -> None:
 def test_a_deleted_object_is_judged_as_absent(clock: Clock) -> None:
     server = Server(clock, telling(event("DELETED", "a", "up", 2)))
     server.put("a", "up")
-    found = wait(server, "a", judge=lambda _name, obj: Verdict(done=obj is None))
-    assert found["a"] == Reached(None, Verdict(done=True))
+    reached = wait(server, "a", judge=lambda _name, obj: Verdict(done=obj is None))
+    assert reached["a"] == Reached(None, Verdict(done=True))
 
 
 def test_a_watch_resumes_where_the_last_one_ended(clock: Clock) -> None:

@@ -76,9 +76,9 @@ class Populated(Empty):
 def test_control_plane_nodes_that_match_the_selector_are_returned() -> None:
     params = {**ASKED, "namespace": None, "definitions": [], "wait": False, "wait_timeout": 1}
 
-    found = run(params, Populated(), check_mode=False)  # type: ignore[arg-type]
-    assert (found["nodes"], found["control_plane_nodes"]) == (["a", "b"], ["a"])
-    assert found["kept_control_plane_nodes"] == [], "no taint keeps machines off"
+    installed = run(params, Populated(), check_mode=False)  # type: ignore[arg-type]
+    assert (installed["nodes"], installed["control_plane_nodes"]) == (["a", "b"], ["a"])
+    assert installed["kept_control_plane_nodes"] == [], "no taint keeps machines off"
     elsewhere = run({**params, "node_selector": {"zone": "b"}}, Populated(), check_mode=False)  # type: ignore[arg-type]
     assert elsewhere["control_plane_nodes"] == []
 
@@ -96,7 +96,7 @@ class Older(Empty):
 def test_machines_in_other_launchers_are_returned_for_a_launcher_image(image: str | None, names: list[str]) -> None:
     params = {**ASKED, "namespace": None, "definitions": [], "wait": False, "wait_timeout": 1, "launcher_image": image}
 
-    found = run(params, Older(), check_mode=False)  # type: ignore[arg-type]
+    installed = run(params, Older(), check_mode=False)  # type: ignore[arg-type]
 
-    assert [launcher["name"] for launcher in found["in_other_launchers"]] == names
-    assert (found["nodes_not_ready"], found["components"]) == (["web"], [])
+    assert [launcher["name"] for launcher in installed["in_other_launchers"]] == names
+    assert (installed["nodes_not_ready"], installed["components"]) == (["web"], [])

@@ -51,9 +51,9 @@ def test_the_version_is_that_of_the_components_if_any() -> None:
 
 
 def test_an_interrupted_upgrade_counts_as_the_newer_version() -> None:
-    found = [deployment("0.10.0"), deployment("0.9.0")]
+    objects = [deployment("0.10.0"), deployment("0.9.0")]
 
-    assert assess(definition(**OURS), deployments=found).version == "0.10.0"
+    assert assess(definition(**OURS), deployments=objects).version == "0.10.0"
 
 
 def test_definitions_of_another_installer_have_no_version() -> None:
@@ -93,23 +93,23 @@ def machine(kind: str, name: str, owner: str | None = None) -> dict[str, Any]:
 
 
 def test_a_vmi_of_a_vm_is_not_a_workload_of_its_own() -> None:
-    found = [
+    workloads = [
         machine("VirtualMachine", "web"),
         machine("VirtualMachineInstance", "web", owner="VirtualMachine"),
         machine("VirtualMachineInstance", "loose"),
     ]
 
-    assert assess(definition(**OURS), workloads=found).workloads == ["shop/loose", "shop/web"]
+    assert assess(definition(**OURS), workloads=workloads).workloads == ["shop/loose", "shop/web"]
 
 
 def test_a_replica_set_and_its_instances_are_waited_for() -> None:
     """The set is gone right after its deletion; its machines still shut down."""
-    found = [
+    workloads = [
         machine("VirtualMachineInstanceReplicaSet", "set"),
         machine("VirtualMachineInstance", "one", owner="VirtualMachineInstanceReplicaSet"),
     ]
 
-    assert assess(definition(**OURS), workloads=found).workloads == ["shop/one", "shop/set"]
+    assert assess(definition(**OURS), workloads=workloads).workloads == ["shop/one", "shop/set"]
 
 
 def test_workloads_are_returned_as_objects_to_delete() -> None:

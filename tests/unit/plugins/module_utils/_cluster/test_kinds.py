@@ -18,7 +18,7 @@ def kinds_of_the_role() -> set[tuple[str, str]]:
     passing = set(ROLE.glob("templates/smoke-test-*.j2"))
     files = [*set(ROLE.glob("templates/*.j2")) - passing, *ROLE.glob("files/crds/*.yaml")]
     pairs = (re.findall(r"^apiVersion: (\S+)\nkind: (\S+)$", path.read_text(), re.MULTILINE) for path in files)
-    return {pair for found in pairs for pair in found}
+    return {pair for result in pairs for pair in result}
 
 
 def test_all_kinds_that_the_role_creates_are_listed() -> None:

@@ -17,8 +17,8 @@ APPLIED = [{"manager": "virtops.kubevirt", "operation": "Apply"}, {"manager": "v
 def an_object(kind: str, name: str, namespace: str | None = None, **metadata: Any) -> dict[str, Any]:
     """Return an object of the role, with changes to its metadata."""
     place = {"namespace": namespace} if namespace else {}
-    known = {"name": name, "labels": OURS, "managedFields": APPLIED, **place, **metadata}
-    return {"apiVersion": "v1", "kind": kind, "metadata": known}
+    own = {"name": name, "labels": OURS, "managedFields": APPLIED, **place, **metadata}
+    return {"apiVersion": "v1", "kind": kind, "metadata": own}
 
 
 def titles(objects: list[dict[str, Any]]) -> list[str]:
@@ -47,16 +47,16 @@ def test_objects_of_an_older_version_belong_to_the_role() -> None:
 
 def test_objects_in_a_foreign_namespace_were_not_made_by_the_role() -> None:
     places = ("kubevirt", "kube-system", "shop")
-    found = [an_object("RoleBinding", "reader", place) for place in places]
+    objects = [an_object("RoleBinding", "reader", place) for place in places]
 
-    assert titles(owned_objects.owned(found, "kubevirt")) == [
+    assert titles(owned_objects.owned(objects, "kubevirt")) == [
         "RoleBinding kube-system/reader",
         "RoleBinding kubevirt/reader",
     ]
 
 
 def test_deletion_order_is_configuration_webhooks_components_rbac_definitions() -> None:
-    found = [
+    objects = [
         an_object("CustomResourceDefinition", "kubevirts.kubevirt.io"),
         an_object("Namespace", "kubevirt"),
         an_object("ClusterRole", "kubevirt-controller"),
@@ -67,8 +67,8 @@ def test_deletion_order_is_configuration_webhooks_components_rbac_definitions() 
         an_object("KubeVirt", "kubevirt", "kubevirt"),
     ]
 
-    assert [item["kind"] for item in owned_objects.owned(found, "kubevirt")] == [
-        item["kind"] for item in reversed(found)
+    assert [item["kind"] for item in owned_objects.owned(objects, "kubevirt")] == [
+        item["kind"] for item in reversed(objects)
     ]
 
 

@@ -97,5 +97,5 @@ def test_machines_without_a_verdict_yet(found: Any, expected: bool) -> None:
 
 
 def test_machines_are_sorted_by_name() -> None:
-    found = [instance(OLD, name="b"), instance(OLD, name="a")]
-    assert [item["name"] for item in in_other_launchers(found, NEW)] == ["a", "b"]
+    instances = [instance(OLD, name="b"), instance(OLD, name="a")]
+    assert [item["name"] for item in in_other_launchers(instances, NEW)] == ["a", "b"]

@@ -34,20 +34,20 @@ def a_guest(name: str, node: str = "node-1", namespace: str = "default", **statu
 
 @pytest.fixture
 def world() -> World:
-    found = World()
+    fake_world = World()
     for name in ("node-1", "node-2", "node-3"):
-        found.put("nodes", a_node(name, disks="fast" if name == "node-3" else "slow"))
+        fake_world.put("nodes", a_node(name, disks="fast" if name == "node-3" else "slow"))
     for name in ("web", "database"):
-        found.put("virtualmachineinstances", a_guest(name))
-    return found
+        fake_world.put("virtualmachineinstances", a_guest(name))
+    return fake_world
 
 
 @pytest.fixture
 def api(world: World) -> Iterator[Api]:
     with serving(world) as url:
-        found = Api.connect(Endpoint(server=url))
-        yield found
-        found.close()
+        client = Api.connect(Endpoint(server=url))
+        yield client
+        client.close()
 
 
 @pytest.fixture

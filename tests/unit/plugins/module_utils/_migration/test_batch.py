@@ -83,10 +83,10 @@ def test_an_unmovable_machine_may_be_left(migrate: Migrate, world: World) -> Non
     world.put("virtualmachineinstances", a_guest("web", conditions=[fixed]))
     result = migrate(from_node="node-1", unmovable="leave")
     assert result["summary"] == {"moved": 1, "cancelled": 0, "unchanged": 0, "unmovable": 1, "failed": 0}
-    (left,) = result["unmovable"]
-    assert (left["name"], "HostDevice" in left["reason"]) == ("web", True)
+    (remaining,) = result["unmovable"]
+    assert (remaining["name"], "HostDevice" in remaining["reason"]) == ("web", True)
     assert migrate(from_node="node-1", unmovable="leave")["changed"] is False
-    assert migrate(name="web", unmovable="leave")["unmovable"] == [left]
+    assert migrate(name="web", unmovable="leave")["unmovable"] == [remaining]
 
 
 def test_a_missing_machine_is_a_failure_and_not_unmovable(migrate: Migrate) -> None:
@@ -115,17 +115,17 @@ def test_parallel_limits_the_migrations_in_progress(migrate: Migrate, world: Wor
 
     def under_way() -> list[str]:
         with world.lock:
-            found = [key[2] for key, item in world.objects.items() if key[0] == MIGRATIONS]
-            return [item for item in found if "status" not in world.objects[MIGRATIONS, "default", item]]
+            names = [key[2] for key, item in world.objects.items() if key[0] == MIGRATIONS]
+            return [item for item in names if "status" not in world.objects[MIGRATIONS, "default", item]]
 
     def look(method: str, _path: str) -> None:
         if method == "POST":
             threading.Timer(0.1, count).start()
 
     def count() -> None:
-        found = under_way()
-        most[0] = max(most[0], len(found))
-        for name in found:
+        names = under_way()
+        most[0] = max(most[0], len(names))
+        for name in names:
             fake_migrations.end(world, name)
 
     for index in range(4):

@@ -38,8 +38,8 @@ def several(world: World) -> World:
     ],
 )
 def test_the_result(read: Migrate, several: World, options: dict[str, Any], names: list[str]) -> None:
-    found = read(**options)
-    assert (found["api_found"], [item["metadata"]["name"] for item in found["resources"]]) == (True, names)
+    migrations = read(**options)
+    assert (migrations["api_found"], [item["metadata"]["name"] for item in migrations["resources"]]) == (True, names)
 
 
 def test_a_cluster_without_the_kind_is_reported(read: Migrate, world: World) -> None:
@@ -53,8 +53,8 @@ def test_waiting_ends_when_all_migrations_are_over(read: Migrate, several: World
     timers = [threading.Timer(0.1, fake_migrations.end, (several, name)) for name in ("m2", "m3")]
     for timer in timers:
         timer.start()
-    found = read(unfinished=True, wait=True)["resources"]
-    assert [item["status"]["phase"] for item in found] == ["Succeeded", "Succeeded"]
+    migrations = read(unfinished=True, wait=True)["resources"]
+    assert [item["status"]["phase"] for item in migrations] == ["Succeeded", "Succeeded"]
 
 
 def test_a_migration_that_is_not_over_in_time_is_named(read: Migrate, several: World) -> None:
@@ -73,5 +73,5 @@ def test_a_condition_that_can_never_come_is_reported_at_once(read: Migrate, seve
     wanted = {"type": "migrationAbortRequested"}
     with pytest.raises(TimedOut, match=r"it is over \(Succeeded\) without its condition migrationAbortRequested"):
         read(name="m1", namespace="default", wait=True, wait_condition=wanted)
-    found = read(name="m3", namespace="default", wait=True, wait_condition={**wanted, "status": "False"})
-    assert len(found["resources"]) == 1
+    migrations = read(name="m3", namespace="default", wait=True, wait_condition={**wanted, "status": "False"})
+    assert len(migrations["resources"]) == 1

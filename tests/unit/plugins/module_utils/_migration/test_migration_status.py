@@ -72,7 +72,7 @@ def test_the_most_specific_reason_comes_first(api: Api, status: Any, state: Any,
 def test_the_reason_of_a_target_pod_that_has_started_is_ignored(
     api: Api, monkeypatch: pytest.MonkeyPatch, phase: str, reason: str
 ) -> None:
-    said = "FailedScheduling: 0/2 nodes are available"
-    monkeypatch.setattr(migration_status.diagnose, "warnings", lambda *_unused: [said])
-    found = migration_status.explain(api, "default", {**MIGRATION, "status": {"phase": phase}}, None)
-    assert (found["reason"], found["events"]) == (reason, [said])
+    message = "FailedScheduling: 0/2 nodes are available"
+    monkeypatch.setattr(migration_status.diagnose, "warnings", lambda *_unused: [message])
+    result = migration_status.explain(api, "default", {**MIGRATION, "status": {"phase": phase}}, None)
+    assert (result["reason"], result["events"]) == (reason, [message])

@@ -25,8 +25,8 @@ from ansible_collections.virtops.kubevirt.tests.unit.plugins.module_utils._migra
     ],
 )
 def test_why_a_node_does_not_accept_a_machine(node: dict[str, Any], words: str) -> None:
-    found = trouble(node)
-    assert found is None if words == "" else words in str(found)
+    reason = trouble(node)
+    assert reason is None if words == "" else words in str(reason)
 
 
 def test_the_current_node_is_no_target(api: Api) -> None:

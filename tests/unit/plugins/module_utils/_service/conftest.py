@@ -20,17 +20,17 @@ Expose = Callable[..., dict[str, Any]]
 
 @pytest.fixture
 def world() -> World:
-    found = World()
+    fake_world = World()
     interfaces = [{"name": "default", "ports": [{"port": 22}, {"port": 53, "protocol": "UDP", "name": "dns"}]}]
     machine = {"domain": {"devices": {"interfaces": interfaces}}}
     named = {"name": "web", "namespace": "default"}
-    found.put("virtualmachines", {"metadata": dict(named), "spec": {"template": {"spec": machine}}})
-    found.put("virtualmachineinstances", {"metadata": {**named, "name": "bare"}, "spec": {"domain": {}}})
+    fake_world.put("virtualmachines", {"metadata": dict(named), "spec": {"template": {"spec": machine}}})
+    fake_world.put("virtualmachineinstances", {"metadata": {**named, "name": "bare"}, "spec": {"domain": {}}})
     selector = {"matchLabels": {"app": "workers"}}
-    found.put(
+    fake_world.put(
         "virtualmachineinstancereplicasets", {"metadata": {**named, "name": "workers"}, "spec": {"selector": selector}}
     )
-    return found
+    return fake_world
 
 
 @pytest.fixture

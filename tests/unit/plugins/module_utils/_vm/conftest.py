@@ -25,9 +25,9 @@ def world() -> World:
 @pytest.fixture
 def api(world: World) -> Iterator[Api]:
     with serving(world) as url:
-        found = Api.connect(Endpoint(server=url))
-        yield found
-        found.close()
+        client = Api.connect(Endpoint(server=url))
+        yield client
+        client.close()
 
 
 @pytest.fixture

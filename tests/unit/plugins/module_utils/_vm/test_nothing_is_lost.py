@@ -30,13 +30,13 @@ def a_definition(*volumes: dict[str, Any], **machine: Any) -> dict[str, Any]:
 
 
 def volumes(world: World) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = value_at(world.vm("web"), shape.VOLUMES)
-    return found
+    result: list[dict[str, Any]] = value_at(world.vm("web"), shape.VOLUMES)
+    return result
 
 
 def disks(world: World) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = value_at(world.vm("web"), shape.DISKS)
-    return found
+    result: list[dict[str, Any]] = value_at(world.vm("web"), shape.DISKS)
+    return result
 
 
 def names(items: list[dict[str, Any]]) -> list[str]:
@@ -129,7 +129,7 @@ def test_null_removes_a_field_an_item_and_a_list(machine: World, task: Task) -> 
 def test_a_disk_hotplugged_by_others_survives_changes_of_the_definition(machine: World, task: Task) -> None:
     plug(machine, HOT)
     assert task(definition=a_definition(ROOT, DATA))["changed"] is False
-    for definition, left in (
+    for definition, remaining in (
         (a_definition(ROOT, DATA, hostname="h"), ["root", "data", "hot"]),
         (a_definition(ROOT, hostname="h"), ["root", "hot"]),
         (a_definition(ROOT, DATA), ["root", "hot", "data"]),
@@ -137,7 +137,7 @@ def test_a_disk_hotplugged_by_others_survives_changes_of_the_definition(machine:
         (a_definition(ROOT), ["hot", "root"]),
     ):
         assert task(definition=definition)["changed"] is True
-        assert names(volumes(machine)) == left
+        assert names(volumes(machine)) == remaining
         assert task(definition=definition)["changed"] is False
     assert volumes(machine)[0] == HOT
 

@@ -18,8 +18,8 @@ def test_equal_files_give_equal_bytes() -> None:
 
 def test_the_image_is_whole_sectors_and_as_long_as_its_header_says() -> None:
     image = write_iso("cidata", FILES)
-    said = int.from_bytes(image[16 * SECTOR + 80 : 16 * SECTOR + 84], "little")
-    assert (len(image) % SECTOR, len(image) // SECTOR) == (0, said)
+    size = int.from_bytes(image[16 * SECTOR + 80 : 16 * SECTOR + 84], "little")
+    assert (len(image) % SECTOR, len(image) // SECTOR) == (0, size)
 
 
 @pytest.mark.parametrize("size", [0, 1, 2048, 100_000])
@@ -41,14 +41,14 @@ def test_the_image_has_the_minimum_size_of_busybox() -> None:
 def test_another_reader_finds_names_and_contents() -> None:
     iso = pycdlib.PyCdlib()
     iso.open_fp(io.BytesIO(write_iso("cidata", FILES)))
-    found = {}
+    files = {}
     for child in iso.list_children(joliet_path="/"):
         if child.is_file():
             name, content = child.file_identifier().decode("utf-16-be"), io.BytesIO()
             iso.get_file_from_iso_fp(content, joliet_path=f"/{name}")
-            found[name.removesuffix(";1")] = content.getvalue()  # the version of the file
+            files[name.removesuffix(";1")] = content.getvalue()  # the version of the file
     iso.close()
-    assert found == FILES
+    assert files == FILES
 
 
 @pytest.mark.parametrize("at", [16, 17], ids=["plain", "joliet"])

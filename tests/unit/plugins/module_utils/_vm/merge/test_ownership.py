@@ -30,9 +30,9 @@ LIVE = {
 
 
 def fields() -> dict[str, Any]:
-    found = ownership.applied_fields(LIVE, "me")
-    assert found is not None
-    return found
+    applied = ownership.applied_fields(LIVE, "me")
+    assert applied is not None
+    return applied
 
 
 @pytest.mark.parametrize(

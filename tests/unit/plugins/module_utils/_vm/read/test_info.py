@@ -141,8 +141,8 @@ def test_a_condition_replaces_readiness(world: World, task: Task, of_sets: Task,
     for plural, read in (("virtualmachines", info.virtual_machines), (SETS, info.replica_sets)):
         with pytest.raises(TimedOut, match="its condition AgentConnected should be True and is missing"):
             read(waits, api)
-        found = world.objects[plural, "default", "web"]
-        found["status"] = {"conditions": [{"type": "AgentConnected", "status": "True"}]}
+        result = world.objects[plural, "default", "web"]
+        result["status"] = {"conditions": [{"type": "AgentConnected", "status": "True"}]}
         assert len(read(waits, api)["resources"]) == 1
 
 

@@ -19,8 +19,8 @@ MACHINE = {"memory": "1Gi", "image": "registry/guest:1"}
 
 @pytest.mark.parametrize("of_the_task", [False, True])
 def test_eviction_and_retries_of_an_entry_are_in_its_machine(world: World, task: Task, of_the_task: bool) -> None:
-    said = {"eviction_strategy": "None", "further_attempts": 3, "run_timeout": 99}
-    task(vms=[{"name": "vm-0", **({} if of_the_task else said)}], **MACHINE, **(said if of_the_task else {}))
+    options = {"eviction_strategy": "None", "further_attempts": 3, "run_timeout": 99}
+    task(vms=[{"name": "vm-0", **({} if of_the_task else options)}], **MACHINE, **(options if of_the_task else {}))
     template = world.vm("vm-0")["spec"]["template"]
     assert template["spec"]["evictionStrategy"] == "None"
     assert template["metadata"]["annotations"] == {FURTHER_ATTEMPTS: "3", RUN_TIMEOUT: "99"}

@@ -13,21 +13,21 @@ NAMED = {"name": "web", "namespace": "default"}
 
 
 def test_a_declared_disk_for_a_generated_volume_stays() -> None:
-    found = manifest.build({**NAMED, "image": "x", "disks": [{"name": "containerdisk", "cdrom": {"bus": "sata"}}]})
-    assert found.obj["spec"]["template"]["spec"]["domain"]["devices"]["disks"] == [
+    built = manifest.build({**NAMED, "image": "x", "disks": [{"name": "containerdisk", "cdrom": {"bus": "sata"}}]})
+    assert built.obj["spec"]["template"]["spec"]["domain"]["devices"]["disks"] == [
         {"name": "containerdisk", "cdrom": {"bus": "sata"}}
     ]
-    assert found.default_disks == frozenset()
+    assert built.default_disks == frozenset()
 
 
 def test_a_generated_volume_has_a_disk_by_default() -> None:
-    found = manifest.build({**NAMED, "image": "x", "cloud_init": {"user_data_secret": "first", "type": "config_drive"}})
-    machine = found.obj["spec"]["template"]["spec"]
+    built = manifest.build({**NAMED, "image": "x", "cloud_init": {"user_data_secret": "first", "type": "config_drive"}})
+    machine = built.obj["spec"]["template"]["spec"]
     assert machine["volumes"] == [
         {"name": "containerdisk", "containerDisk": {"image": "x"}},
         {"name": "cloudinit", "cloudInitConfigDrive": {"secretRef": {"name": "first"}}},
     ]
-    assert found.default_disks == {"containerdisk", "cloudinit"}
+    assert built.default_disks == {"containerdisk", "cloudinit"}
 
 
 def test_empty_cloud_init_is_refused() -> None:

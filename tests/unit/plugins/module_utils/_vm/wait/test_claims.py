@@ -62,9 +62,9 @@ def test_claims_that_the_vm_owns_are_deleted(
     if volume_of is not None:
         volume(world, named[volume_of])
 
-    found = [item["metadata"]["name"] for item in deleted_with(api, world.vm("web"), "default")]
+    results = [item["metadata"]["name"] for item in deleted_with(api, world.vm("web"), "default")]
 
-    assert found == (["root"] if goes else [])
+    assert results == (["root"] if goes else [])
 
 
 def test_a_deletion_waits_for_the_claims_with_the_option(world: World, task: Task) -> None:

@@ -59,8 +59,8 @@ class Unreadable:
 
 
 def test_an_unreadable_instance_is_not_reported_as_missing() -> None:
-    told = diagnose.explain(Unreadable(), VM, "default", "web")
-    assert told["reason"] == "its status is Starting, and its instance could not be read: no time is left"
+    message = diagnose.explain(Unreadable(), VM, "default", "web")
+    assert message["reason"] == "its status is Starting, and its instance could not be read: no time is left"
 
 
 @pytest.mark.parametrize("kind", ["VirtualMachine", "VirtualMachineInstance"])
@@ -75,8 +75,8 @@ def test_a_strategy_that_starts_nothing_is_the_reason_whatever_happened_before(s
     vm = {"spec": {"runStrategy": strategy}, "status": {"printableStatus": "Stopped"}}
     assert f"its run strategy is {strategy}, so nothing starts it" in diagnose.reason(vm, None, [], ["Old: event"])
     assert "run strategy" not in diagnose.reason(vm, a_vmi(phase="Scheduled"), [], [])
-    asked = {**vm, "status": {"stateChangeRequests": [{"action": "Start"}]}}
-    assert diagnose.reason(asked, None, [], ["FailedCreate: quota"]) == "FailedCreate: quota"
+    requests = {**vm, "status": {"stateChangeRequests": [{"action": "Start"}]}}
+    assert diagnose.reason(requests, None, [], ["FailedCreate: quota"]) == "FailedCreate: quota"
 
 
 def a_leaving(**metadata: Any) -> dict[str, Any]:

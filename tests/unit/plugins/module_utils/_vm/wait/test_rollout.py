@@ -29,8 +29,8 @@ WHOLE = {"replicas": 1, "selector": {"matchLabels": LABELS}, "virtualMachineTemp
 
 
 def pool(world: World) -> dict[str, Any]:
-    found: dict[str, Any] = world.objects[KEY]["spec"]
-    return found
+    result: dict[str, Any] = world.objects[KEY]["spec"]
+    return result
 
 
 def test_first_run_creates_and_the_second_sends_one_request(world: World, of_pools: Task) -> None:
@@ -138,12 +138,12 @@ def test_undeclared_fields_of_an_option_stay(world: World, of_pools: Task) -> No
     less = {"selector": WHOLE["selector"], "virtualMachineTemplate": {"metadata": {"labels": LABELS}, "spec": spec}}
     assert of_pools(definition={"spec": less})["method"] == "apply"
     assert of_pools(definition={"spec": less})["changed"] is False
-    found = pool(world)
-    assert (found["replicas"], found["virtualMachineTemplate"]["spec"]["runStrategy"]) == (5, "Halted")
+    result = pool(world)
+    assert (result["replicas"], result["virtualMachineTemplate"]["spec"]["runStrategy"]) == (5, "Halted")
     assert of_pools(force=True, memory="1Gi", labels=LABELS)["method"] == "replace"
-    found = pool(world)
-    assert (found["replicas"], found["virtualMachineTemplate"]["spec"]["runStrategy"]) == (5, "Halted")
-    assert found["selector"] == {"matchLabels": LABELS}
+    result = pool(world)
+    assert (result["replicas"], result["virtualMachineTemplate"]["spec"]["runStrategy"]) == (5, "Halted")
+    assert result["selector"] == {"matchLabels": LABELS}
 
 
 @pytest.mark.parametrize(
@@ -242,8 +242,8 @@ def of_template(spec: dict[str, Any], **strategy: Any) -> dict[str, Any]:
     ],
 )
 def test_which_machines_are_waited_for_after_a_change(after: dict[str, Any], restarts: bool | None) -> None:
-    found = pool_change.change_of({}, of_template(OLD), after)
-    assert (None if found is None else found.restarts) == restarts
+    result = pool_change.change_of({}, of_template(OLD), after)
+    assert (None if result is None else result.restarts) == restarts
 
 
 def a_machine(revision: str, uid: str = "u", **spec: Any) -> dict[str, Any]:
@@ -292,8 +292,8 @@ def test_deletion_waits_for_machines_and_their_instances(world: World, of_pools:
 def test_pools_are_read_and_waited_for(of_pools: Task, api: Api) -> None:
     of_pools(replicas=2, **MACHINE)
     options = {"label_selectors": [], "field_selectors": [], "name": "web", "namespace": "default", "wait": True}
-    found = info.pools({**options, "wait_timeout": 2}, api)
-    assert [item["status"]["readyReplicas"] for item in found["resources"]] == [2]
+    result = info.pools({**options, "wait_timeout": 2}, api)
+    assert [item["status"]["readyReplicas"] for item in result["resources"]] == [2]
 
 
 def test_a_pool_being_deleted_is_named(world: World, of_pools: Task) -> None:

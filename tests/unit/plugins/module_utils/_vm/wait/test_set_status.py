@@ -126,10 +126,10 @@ def test_a_timeout_reports_the_problem_of_an_instance(world: World, of_sets: Tas
 
 def test_a_failure_of_the_set_is_reported_first(world: World, api: Api, of_sets: Task) -> None:
     of_sets(**MACHINE)
-    told = {"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate", "message": "exceeded quota"}
-    world.objects[KEY]["status"]["conditions"] = [told]
+    condition = {"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate", "message": "exceeded quota"}
+    world.objects[KEY]["status"]["conditions"] = [condition]
     facts = set_status.explain(api, world.objects[KEY], "default")
-    assert (facts["reason"], facts["conditions"]) == ("FailedCreate: exceeded quota", [told])
+    assert (facts["reason"], facts["conditions"]) == ("FailedCreate: exceeded quota", [condition])
 
 
 def test_deletion_waits_only_for_its_own_instances(world: World, of_sets: Task) -> None:
@@ -146,8 +146,8 @@ def test_deletion_waits_only_for_its_own_instances(world: World, of_sets: Task) 
 def test_sets_are_read_and_waited_for(of_sets: Task, api: Api) -> None:
     of_sets(replicas=2, **MACHINE)
     options = {"label_selectors": [], "field_selectors": [], "name": "web", "namespace": "default", "wait": True}
-    found = info.replica_sets({**options, "wait_timeout": 2}, api)
-    assert [item["status"]["readyReplicas"] for item in found["resources"]] == [2]
+    result = info.replica_sets({**options, "wait_timeout": 2}, api)
+    assert [item["status"]["readyReplicas"] for item in result["resources"]] == [2]
 
 
 def test_the_reason_of_a_blocked_deletion_is_reported(world: World, of_sets: Task) -> None:

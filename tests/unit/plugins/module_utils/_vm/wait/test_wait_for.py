@@ -55,9 +55,9 @@ def test_the_event_ends_the_wait(world: World, task: Task, api: Api) -> None:
 
     thread = threading.Thread(target=a_node_comes)
     thread.start()
-    found = wait(api, "web")
+    result = wait(api, "web")
     thread.join()
-    assert found["web"]["status"]["printableStatus"] == "Running"
+    assert result["web"]["status"]["printableStatus"] == "Running"
 
 
 def test_a_timeout_reports_the_message_of_the_scheduler(world: World, task: Task) -> None:
@@ -131,9 +131,9 @@ def test_an_event_is_judged_with_the_current_instance(world: World, task: Task, 
 
     thread = threading.Thread(target=a_node_comes)
     thread.start()
-    found = wait(api, *"abcd")
+    result = wait(api, *"abcd")
     thread.join()
-    assert [item["status"]["printableStatus"] for item in found.values()] == ["Running"] * 4
+    assert [item["status"]["printableStatus"] for item in result.values()] == ["Running"] * 4
     assert instances_read(world) == (1, 4)
 
 

@@ -136,11 +136,11 @@ def test_a_failed_precondition_is_reported(task: Task) -> None:
 def losing(world: World, method: str, rounds: int) -> None:
     """Let other writers win this many times."""
     original = getattr(world, method)
-    left = [None] * rounds
+    remaining = [None] * rounds
 
     def refuse(*args: Any, **kwargs: Any) -> Any:
-        if left:
-            left.pop()
+        if remaining:
+            remaining.pop()
             raise Refused(409, "Conflict", "modified", name="web")
         return original(*args, **kwargs)
 
