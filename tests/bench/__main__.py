@@ -31,7 +31,7 @@ BENCHES = {
     "overlay": "tests.bench.overlay",
     "start-storm": "tests.bench.start_storm",
 }
-"""name -> module with run(report); imported only when it runs, for each needs other parts of the project."""
+"""name -> module with run(report). Imported only when it runs: each needs other parts of the project."""
 
 
 def report(figure: dict[str, Any]) -> None:

@@ -35,7 +35,7 @@ from tests.bench.ticks import Ticks
 from tests.controlplane.virt_launcher.launcher_pod import Images, LauncherPod
 
 SETTLED_SECONDS = 3.0
-"""A guest that has just said that it is ready has not loaded everything yet."""
+"""A guest that has just reported ready is still loading."""
 LIMIT_SECONDS = 120.0
 TICKS = 20
 SERIAL_LOG = Path(layout.SERIAL_LOG).name
@@ -48,9 +48,9 @@ class Moved:
 
     total: float
     stood: float
-    """The guest, by its ticks."""
+    """Downtime by the ticks of the guest."""
     by_libvirt: float
-    """The same by libvirt, which does not count what comes after its last step."""
+    """Downtime by libvirt, which does not count the time after its last step."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Place:
     """The control group of a launcher, like that of a Pod."""
 
     group: str
-    """The control group that its own is made in."""
+    """The parent of its control group."""
     cpu_shares: int
 
 
@@ -74,7 +74,7 @@ class Bare:
     target: Place
     rounds: int = 0
     capabilities: dict[str, str] = field(default_factory=dict)
-    """Of libvirt's cache, by name: what the first launcher's libvirtd has found out."""
+    """libvirt's capability cache by file name, as the libvirtd of the first launcher wrote it."""
 
     def warm_up(self) -> None:
         """Let libvirtd probe QEMU's capabilities, as a container on each node does."""

@@ -46,7 +46,7 @@ ROOT = Path(__file__).parents[2]
 CONTROL_PLANE, NAMESPACE = "virt", "default"
 PER_SECOND = 10
 AT_ONCE = 64
-"""Requests of users under way at the same time."""
+"""Concurrent requests of users."""
 SECONDS_AT_MOST, KIB_AT_MOST, UPSTREAMS_CPU_SECONDS = 1.0, 20.0, 0.17
 STOP_SECONDS_AT_MOST = 1.2
 STOPPED = 50

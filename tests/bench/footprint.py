@@ -15,7 +15,7 @@ from tests.e2e.cluster import Cluster
 
 PARTS = ("virt_handler", "virt_node", "virt_controller", "virt_api")
 GUARDED = ("virt_handler", "virt_node")
-"""Those of a node, once on each."""
+"""The processes that run once per node."""
 _TICKS = os.sysconf("SC_CLK_TCK")
 _READ = """
 import json, os

@@ -44,13 +44,13 @@ WAYS = (
     "is off again after every start",
 )
 TURNS = 2
-"""So often a way is alternated with rest."""
+"""How often an attack alternates with rest."""
 RATIO_AT_MOST = 2.0
 NAMESPACE, HOSTILE = "hostile-node", "vm-0"
 
 Report = Callable[[dict[str, Any]], None]
 Taken = dict[tuple[str, str, bool], list[float]]
-"""Seconds by way, verb, and whether it was under attack."""
+"""Seconds by attack, verb, and whether the attack was running."""
 
 
 class Neighbours:
@@ -61,7 +61,7 @@ class Neighbours:
         self._names = cycle(names)
         self.taken: Taken = defaultdict(list)
         self.shares: dict[bool, list[float]] = {True: [], False: []}
-        """virt-handler's share of a processor in each slice, by whether it was under attack."""
+        """virt-handler's CPU share in each slice, by whether the attack was running."""
 
     def warm_up(self, turns: int) -> None:
         """Run uncounted rounds, so that memory and threads have reached their usual size."""

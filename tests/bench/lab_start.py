@@ -20,7 +20,7 @@ from tests.lab.real import a_pod, run_pod
 
 ROUNDS = 3
 AT_MOST = {"ready": 2.4, "first_pod": 2.8, "mended": 0.8, "down": 0.4}
-"""In floors, each of them 2 to 3 s."""
+"""In lower bounds, each of them 2 to 3 s."""
 
 
 def run(report: Callable[[dict[str, Any]], None]) -> None:

@@ -49,7 +49,7 @@ class StubNodes:
         self._pods.subscribe(self._on_pod)
         self._vmis.subscribe(self._on_vmi)
         self._done: set[tuple[str, str]] = set()
-        """What was done already: a UID, and a word for what."""
+        """Completed steps: a UID, and the name of the step."""
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def run(self) -> None:

@@ -61,9 +61,9 @@ class Way:
 
     connections: int
     has_lanes: bool
-    """One for each connection."""
+    """One copying thread per connection."""
     is_half: bool
-    """The source's end alone."""
+    """Only the source is measured."""
 
     @property
     def name(self) -> str:
@@ -77,9 +77,9 @@ class Seen:
 
     rate: float
     used: float
-    """Seconds of a processor, of the tunnel's ends that were measured."""
+    """CPU seconds of the measured ends of the tunnel."""
     busiest: float
-    """Of one of their threads."""
+    """CPU seconds of their busiest thread."""
     waited: float
 
 

@@ -31,7 +31,7 @@ from tests.e2e.deployed import deployed
 
 APART_SECONDS = (0.0, 1.5)
 GUESTS_SECONDS, OWNERS_SECONDS = 0.2, 0.5
-"""Between two looks."""
+"""Between two polls."""
 SETTLED_SECONDS = 240.0
 """Times PATIENCE: a crash loop's last wait is five minutes."""
 

@@ -15,9 +15,9 @@ from tests.chaos.journal import Journal
 from tests.e2e.cluster import EMULATORS, SIGNAL, VICTIMS, Cluster
 
 SPARE_GUESTS = ("virt-handler", "virt-node", "virt-controller", "virt-api", "libvirtd")
-"""Killed at any time: no guest ends by it."""
+"""Killed at any time: this ends no guest."""
 STOPPED_SECONDS = (1.0, 10.0)
-"""Shorter than a launcher lets its libvirtd be silent: that a frozen one is killed has a test of its own."""
+"""Shorter than the time that a launcher tolerates a silent libvirtd: killing a frozen one has its own test."""
 FROZEN_SECONDS, CUT_SECONDS = (3.0, 15.0), (5.0, 35.0)
 APART_SECONDS = (4.0, 20.0)
 
@@ -31,7 +31,7 @@ class Faults:
     journal: Journal
     _next: float = 0.0
     _broken: str = ""
-    """The node that is frozen or cut off: nothing is asked of it."""
+    """The node that is frozen or partitioned: it gets no requests."""
     _undo: list[tuple[float, Callable[[], None]]] = field(default_factory=list)
 
     def act(self) -> None:

@@ -18,10 +18,10 @@ class Deed:
     """An action that may or may not end guests."""
 
     at: float
-    """When it was begun (monotonic)."""
+    """Its start (monotonic)."""
     what: str
     ends: Names
-    """Whose guests it may end: vm/NAME, vmi/NAME, vmirs/NAME, uid/UID of an instance, node/NAME."""
+    """The guests that it may end: vm/NAME, vmi/NAME, vmirs/NAME, uid/UID of a VMI, node/NAME."""
 
 
 @dataclass
@@ -32,7 +32,7 @@ class Journal:
     began: float = field(default_factory=time.monotonic)
     deeds: list[Deed] = field(default_factory=list)
     surprises: list[str] = field(default_factory=list)
-    """Answers that no user should get."""
+    """Responses that no user should get."""
 
     def note(self, what: str, *, ends: Iterable[str] = ()) -> None:
         """Record an action before it happens."""

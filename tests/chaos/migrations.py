@@ -30,7 +30,7 @@ from tests.e2e.machines import a_vm
 MACHINES = ("traveller", "wanderer")
 LOOK_SECONDS = 0.15
 AFTER_SECONDS = (0.0, 2.8)
-"""From the wish to the fault: past every step of a migration that takes 2 to 3 s."""
+"""From the request to the fault: covers every step of a migration, which takes 2 to 3 s."""
 OVER_SECONDS, HEALED_SECONDS = 120.0, 90.0
 QUICK = "--request-timeout=20s"
 
@@ -47,7 +47,7 @@ class Journeys:
     wrong: list[str] = field(default_factory=list)
     outcomes: Counter[str] = field(default_factory=Counter)
     counters: dict[str, tuple[str, int]] = field(default_factory=dict)
-    """The instance and its guest's counter, by machine."""
+    """The VMI and the counter of its guest, by machine."""
 
     def begin(self) -> None:
         """Start the machines."""

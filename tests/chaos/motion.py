@@ -16,7 +16,7 @@ from pathlib import Path
 from tests.chaos.observer import Guest
 
 RUNS_NANOSECONDS = 3_000_000
-"""In one look's time: what libvirt or QEMU itself has a thread do is less, what a guest's clock costs is more."""
+"""Per poll: libvirt and QEMU alone use less CPU time, the clock of a running guest uses more."""
 
 
 @dataclass
@@ -27,9 +27,9 @@ class Motion:
     doubles: list[str] = field(default_factory=list)
     _used: dict[Guest, int] = field(default_factory=dict)
     _runner: dict[str, Guest] = field(default_factory=dict)
-    """Who ran last, by machine."""
+    """The QEMU that executed last, by machine."""
     _at_rest: dict[str, set[Guest]] = field(default_factory=lambda: defaultdict(set))
-    """Those that another one has followed: they never run again."""
+    """QEMUs with a successor: they never execute again."""
 
     def look(self, guests: list[Guest]) -> None:
         """Compare with the last look."""

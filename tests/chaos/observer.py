@@ -19,13 +19,13 @@ class Guest:
     """A QEMU process that runs a domain."""
 
     machine: str
-    """Its firmware's UUID: that of its machine, in every run."""
+    """The UUID of its firmware: that of its machine, in every run."""
     instance: str
-    """The UID of its VMI, which is its domain's name."""
+    """The UID of its VMI, which is the name of its domain."""
     node: str
     pid: int
     began: int
-    """Ticks since the host's boot: with the pid no other process."""
+    """Ticks since the host's boot: unique with the pid."""
 
 
 @dataclass

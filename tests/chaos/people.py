@@ -33,7 +33,7 @@ USUAL = re.compile(
     r"|deadline|EOF|reset by peer|etcdserver|apiserver not ready|TLS handshake|leader changed|no endpoints"
     r"|VMI is not running|doesn't have a resource type|the object has been modified|storage is \(re\)initializing"
 )
-"""What a person reads who comes second, or while a part is being killed."""
+"""Errors that a user may get after a concurrent action, or while a process is being killed."""
 
 
 @dataclass

@@ -22,7 +22,7 @@ class Roster:
 
     api: Api
     names: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
-    """UID of a VMI -> what deeds call it."""
+    """UID of a VMI -> the names that actions use for it."""
 
     def look(self) -> None:
         """Record every current VMI."""

@@ -14,9 +14,9 @@ from tests.chaos.roster import Roster
 from tests.e2e.cluster import Cluster, KubectlFailed
 
 SLACK_SECONDS = 2.0
-"""Between what is begun and what is seen of it."""
+"""Between the start of an action and its observation."""
 GRACE_SECONDS = 90.0
-"""What is asked of a guest may take: its grace period, and the pauses and faults that it waits out."""
+"""How long a request to a guest may take: its grace period, pauses and faults."""
 BY_PHASE = {"Running": ("Running", "Paused"), "Succeeded": ("Stopped",), "Failed": ("Stopped", "CrashLoopBackOff")}
 
 Object = dict[str, Any]

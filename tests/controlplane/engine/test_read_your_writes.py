@@ -102,7 +102,7 @@ class Stage:
     cache: FakeCache = field(default_factory=FakeCache)
     overlay: ReadYourWritesCache = field(init=False)
     told: list[Change] = field(default_factory=list)
-    """(version before, version after) of all that subscribers heard."""
+    """(version before, version after) of all changes that subscribers got."""
 
     def __post_init__(self) -> None:
         self.overlay = ReadYourWritesCache(self.cache)

@@ -73,7 +73,7 @@ class ToyReconciler:
         self.missing: Counter[Key] = Counter()
         self.writing: Counter[Key] = Counter()
         self.errors: dict[Key, Exception] = {}
-        """The error of the reconcile that is under way."""
+        """The error of the reconcile in progress."""
         self.written: Counter[Key] = Counter()
         self.is_failing = True
         self.requests: list[tuple[Key, asyncio.Future[None]]] = []

@@ -21,7 +21,7 @@ class Count:
 class Add:
     because: str = "it is too small"
     to: int = 0
-    """The value that is added to: no two steps are the same."""
+    """The value before the addition: each action is different."""
 
 
 @dataclass(slots=True)
@@ -30,16 +30,16 @@ class Counting:
     value: int = 0
     told: str = ""
     fail_with: list[Exception | None] = field(default_factory=list)
-    """What each coming write does; None: it works."""
+    """The results of the next writes; None: success."""
     writes: list[str] = field(default_factory=list)
     requeue_after: float | None = None
     is_absent: bool = False
     is_stuck: bool = False
-    """Adding adds nothing."""
+    """Add has no effect."""
     tells_first: bool = False
-    """Each step waits until the status is right."""
+    """Each step waits until the status is current."""
     refusals: list[str] = field(default_factory=list)
-    """What was said beside the status."""
+    """Refusals reported beside the status."""
 
     def observe(self, key: Key) -> Count | None:
         return None if self.is_absent else Count(self.value, self.told)

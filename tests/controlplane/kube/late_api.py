@@ -16,7 +16,7 @@ from controlplane.kube.client import object_path
 from tests.controlplane.kube.fake_api import FakeApi, Json
 
 ROUNDS = 300
-"""Of the event loop: what is on its way over loopback has arrived by then, and what follows from it."""
+"""Iterations of the event loop: enough for everything in flight over loopback, and its consequences."""
 PATIENCE_SECONDS = 10.0
 
 

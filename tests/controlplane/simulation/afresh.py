@@ -22,7 +22,7 @@ from tests.support.calls import PREPARE, Call
 from tests.support.clock import WrongClock
 
 ROUNDS = 100
-"""In which it has read what it wants to read."""
+"""Enough for all its reads."""
 
 
 def work_found_afresh(world: World, restless: Collection[str]) -> str | None:

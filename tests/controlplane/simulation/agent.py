@@ -15,13 +15,13 @@ from typing import Any, Literal
 Manner = Literal["honest", "silent", "lies", "oversized"]
 MANNERS: tuple[Manner, ...] = (*("honest", "lies") * 3, "honest", "silent", "oversized")
 NAME = "Simulated"
-"""Of an honest guest's system."""
+"""The name of an honest guest's system."""
 FREEZE, THAW, STATUS = "guest-fsfreeze-freeze", "guest-fsfreeze-thaw", "guest-fsfreeze-status"
 INFO, SYSTEM, INTERFACES = "guest-info", "guest-get-osinfo", "guest-network-get-interfaces"
 WHILE_FROZEN = (FREEZE, THAW, STATUS, INFO)
-"""What an agent does of a guest whose file systems are frozen."""
+"""Commands that an agent accepts while its file systems are frozen."""
 MARK = "VERBATIM"
-"""In all that a liar says in words."""
+"""In every text of a lying agent."""
 
 Failure = Literal["silent", "too long", "refused"]
 

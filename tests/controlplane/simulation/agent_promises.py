@@ -19,11 +19,11 @@ from tests.controlplane.simulation.truth import condition
 from tests.support.store import Json
 
 OWN = ("guestOSInfo", "interfaces", "fsFreezeStatus")
-"""Fields of a status that an agent's word gets into."""
+"""Fields of a status that may contain data of an agent."""
 OWN_CONDITIONS = ("AgentConnected", "AgentVersionNotSupported")
 LIMIT_BYTES, LONGEST_WORD = 16 << 10, 256
 USUAL_SECONDS = 300.0
-"""So long what is frozen stays so when nobody is there any more who knows better."""
+"""How long a freeze lasts when its requested timeout is no longer known."""
 
 
 def word_is_bounded(asked: Asked) -> str | None:

@@ -21,15 +21,15 @@ from tests.support.calls import READ, Call
 from tests.support.store import Json, Store
 
 NOT_REFUSED = (AlreadyExists, Conflict, NotFound, Unavailable)
-"""What is no refusal of a write, but no basis for it."""
+"""Errors that are no refusal of a write."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
     version: int
-    """The store's, when it was given."""
+    """The version of the store at the response."""
     found: Any
-    """The object, or what was found on the node; None: there is no such object."""
+    """The object, or the state on the node; None: there is no such object."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +47,11 @@ class Answers:
         self._newest_state: dict[tuple[str, Key], _State] = {}
         self._made: set[tuple[str, Key]] = set()
         self._tried: dict[tuple[str, Key], int] = {}
-        """The store's version when an object was made last, or may have been."""
+        """The version of the store at the last create of an object, successful or not."""
         self._ended: set[tuple[str, str]] = set()
         self._found: set[tuple[str, Key, str]] = set()
         self.was_refused = False
-        """A write was, for a reason that is the object's."""
+        """A write was refused, for a reason in the object."""
 
     def take(self, call: Call, result: Any, error: Exception | None, version: int, *, known: str = "") -> None:
         """Record a response. known: UID of the cached object at the time of the request."""
@@ -134,7 +134,7 @@ class View:
     vm: bytes | None = None
     vmi: bytes | None = None
     since: int = 0
-    """The store's version when its pass began."""
+    """The version of the store at the start of its reconcile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,19 +144,19 @@ class Asked:
     call: Call
     view: View
     at_first: View
-    """What it believed when the pass began."""
+    """Its view at the start of the reconcile."""
     in_pass: Answers
     ever: Answers
-    """Since the process began."""
+    """Since the start of the process."""
     store: Store
     now: float
-    """By its own clock; what it said when the pass began, if that was later."""
+    """By its own clock; never earlier than at the start of the reconcile."""
     clock: float
-    """By its own clock, at this very moment."""
+    """By its own clock, now."""
     age: float
-    """For how many seconds the process is there."""
+    """Seconds since the start of the process."""
     seen: Callable[[Resource, Key], Json | None]
-    """What its cache, with the answers to its own writes, shows of an object."""
+    """Returns an object as its cache, with the responses to its own writes, shows it."""
 
     @property
     def decided_on(self) -> Json:

@@ -29,7 +29,7 @@ CODES: dict[type[ApiError], tuple[int, str]] = {
     Gone: (410, "Expired"),
 }
 PAGE = 2
-"""So many items a page has at most, however many are asked for."""
+"""The most items in a page, whatever limit is requested."""
 NOT_SERVED = b"404 page not found\n"
 EXPIRED = b'{"type":"ERROR","object":{"kind":"Status","code":410,"reason":"Expired","message":"too old"}}\n'
 NO_EVENT = b"<html></html>\n"
@@ -84,9 +84,9 @@ class ApiServer:
         self._by_path = {(resource.group, resource.version, resource.plural): resource for resource in store.resources}
         self.unserved: set[Resource] = set()
         self.compacted: dict[Resource, int] = {}
-        """Up to which version the history of a kind is lost."""
+        """Up to which version the history of a kind is dropped."""
         self.garbled: dict[Resource, int] = {}
-        """At which version there is an event that nobody can read, in each stream that begins before."""
+        """The version of an unreadable event, in each stream that begins before it."""
 
     def target(self, path: str, query: Mapping[str, str]) -> Target:
         """Parse a path. Raises KeyError for an unknown one."""

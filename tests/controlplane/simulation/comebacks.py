@@ -20,17 +20,17 @@ from tests.support.calls import LOST
 from tests.support.store import OVER
 
 WAYS = ("over", "granted", "gone", "another")
-"""How a run ceases to be this node's."""
+"""How a run is taken from this node."""
 UNNOTICED = ("gone", "another")
-"""Ways of which the node hears only that it is shown the VMI no more."""
+"""Cases in which the node only sees that the VMI has left its cache."""
 HELD_SECONDS = 60.0
-"""So long an orphan that does not end keeps others from starting."""
+"""How long an orphan that does not end blocks other starts."""
 AT_ONCE_SECONDS = 5.0
-"""Within which an orphan is ended that can be."""
+"""The time limit for the end of an orphan that can be ended."""
 ORPHAN_SECONDS, LATENESS = 60.0, 20.0
 AGAIN_SECONDS = 10.0
 UP_SECONDS = 120.0
-"""In which a machine comes up, whatever fails at first."""
+"""The time limit for the start of a machine, with its first failures."""
 START = ("define", "launch", "finish start of")
 
 

@@ -14,9 +14,9 @@ from controlplane.api.objects.migration_state import MigrationConfiguration
 from controlplane.api.objects.resources import Key
 
 RUN_TIMEOUT_SECONDS = 45
-"""How long a launcher may take to come up once its Pod has a node."""
+"""The time limit for a launcher's start after its Pod was scheduled."""
 FURTHER_ATTEMPTS = 1
-"""For which nodes are the cause; fewer than usual, so that runs use them up. Machines may name more, or none."""
+"""For failures caused by nodes; fewer than usual, so that runs use them up. Machines may set more, or none."""
 KEY = Key("kubevirt", "kubevirt")
 USUAL = KubeVirtConfiguration()
 Callback = Callable[[Key, bytes | None, bytes | None], None]

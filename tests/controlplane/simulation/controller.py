@@ -57,7 +57,7 @@ class Told:
     events: list[tuple[str, str, str]] = field(default_factory=list)
     occurrences: list[tuple[str, str]] = field(default_factory=list)
     dropped: list[str] = field(default_factory=list)
-    """UIDs of VMs of whose requests one was dropped, and was said to be."""
+    """UIDs of VMs with a request that was dropped, as their status reports."""
 
     def record(self, regarding: Regarding, kind: Kind, reason: str, message: str, *, occurrence: str = "") -> None:
         del kind
@@ -72,7 +72,7 @@ class Told:
 
 
 ALIKE = {"host-model-cpu.node.kubevirt.io/EPYC": "true"}
-"""All nodes have one processor."""
+"""All nodes have the same CPU."""
 
 
 def vm_reconciler(**parts: Any) -> VmReconciler:
@@ -94,7 +94,7 @@ SIMULATED = {
     "orphan": VIRTUAL_MACHINE_INSTANCE_MIGRATION,
     "node": NODE,
 }
-"""Controllers that run here, each where the store has that kind."""
+"""The simulated controllers, each only where the store has its kind."""
 
 
 class Controller(Process):

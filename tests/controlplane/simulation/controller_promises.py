@@ -43,7 +43,7 @@ LOOKED_BACK = 2
 """Earlier attempts of a run that may still have a Pod."""
 HANDED_OVER = ("Scheduled", "Running", "Unknown")
 LEFT_WAITING = ("InvalidDomain", "InvalidSpec", "StartFailed", "GuestLost")
-"""Reasons of a run whose launcher waits for ever: it has to be ended."""
+"""Reasons of a run whose launcher waits for ever: it must be ended."""
 Rule = Callable[[Asked], str | None]
 
 

@@ -31,14 +31,14 @@ WEB, MAIL = Key(PLACE, "web"), Key(PLACE, "mail")
 DISKS = {WEB: Key(PLACE, "root"), MAIL: Key(PLACE, "data")}
 STEPS = ("", "Pending", "ImportScheduled", "ImportInProgress", "Succeeded")
 WAYS = ("WaitForFirstConsumer", "PendingPopulation", "Failed")
-"""Where else a DataVolume may come to."""
+"""Other phases of a DataVolume."""
 
 
 class Disks:
     def __init__(self, store: Store, rng: random.Random) -> None:
         self._store, self._rng = store, rng
         self.is_calm = False
-        """Whoever decides on something has heard of all that is."""
+        """The deciding process has received all events."""
         there = store.list(NODE)[0][1]["metadata"][
             "uid"
         ]  # otherwise the garbage collector would remove the foreign object

@@ -14,7 +14,7 @@ from tests.controlplane.simulation.launcher import is_provisional
 from tests.support.store import OVER, Json
 
 SHUT_DOWN, CRASHED, DESTROYED = "shutdown", "crashed", "destroyed"
-"""What libvirt says of a domain that is off."""
+"""libvirt's reasons for a domain that is off."""
 
 
 def end_follows(asked: Asked, launcher_of: Callable[[str], Launcher | None]) -> str | None:

@@ -25,7 +25,7 @@ from tests.support.store import OVER
 WEB = Key("default", "web")
 SUSPENDED = State(Life.SUSPENDED, "unknown")
 LOST_AS = (None, OFF, State(Life.SHUT_OFF, "failed"), State(Life.SHUT_OFF, "daemon"))
-"""What a libvirtd that was started anew may know of a domain whose QEMU is gone."""
+"""States in which a restarted libvirtd may show a domain whose QEMU is gone."""
 OFTEN = 0.8
 LONG_SECONDS = 400.0
 """Longer than the longest pause between two resumes."""

@@ -55,7 +55,7 @@ from tests.support.store import Json, Store
 KVM = KvmFinding(is_usable=True)
 GOING_ON = ("unpause", "unfreeze")
 GRACE_SECONDS = 30
-"""Of a VMI that names no period."""
+"""Of a VMI without its own."""
 
 
 class Handler(Process):
@@ -100,12 +100,12 @@ class Handler(Process):
         """When (monotonic) a look first saw the deletion of a VMI, by its UID."""
         self._orphans = OrphanClock()
         self._unseen: dict[Key, float] = {}
-        """Since when (monotonic) no VMI of a key is seen to be this node's."""
+        """Since when (monotonic) the process sees no VMI of a key on this node."""
         self._known.subscribe(self._changed)
         for cache in self.caches:
             cache.start()
         self._heard_at: float | None = None
-        """When (monotonic) it last asked for a renewal."""
+        """Its last renewal request (monotonic)."""
         self._answered_at = self.clock.monotonic()
         self._returns = Returns()
         self._returns.comes_back(self.clock.monotonic(), store.version, self._listed())

@@ -18,12 +18,12 @@ from tests.support.store import OVER, Json
 
 GOING_ON = ("Scheduled", "Running", "Unknown")
 ORPHANS, LOOKS, POWER_BUTTON, END, HELD = 60.0, 15.0, 5.0, 10.0, 15.0
-"""Seconds within which virt-handler comes back to what waits."""
+"""Seconds within which virt-handler must return to pending work."""
 RESUME_AGAIN = 300.0
 
 
 PauseLeft = Callable[[str], float]
-"""How long to wait yet after a verb of which nothing came, by the Pod's UID."""
+"""How long to wait after a guest request without a result, by the UID of the Pod."""
 
 
 def owed(

@@ -24,15 +24,15 @@ from tests.controlplane.simulation.vmi_status_promises import vmi_status_follows
 from tests.support.store import OVER, Json
 
 LauncherOf = Callable[[str], Launcher | None]
-"""What is known of the launcher in a Pod, by its UID."""
+"""Returns the launcher of a Pod, by its UID."""
 
 
 GraceLeft = Callable[[Json], float | None]
-"""How much is left of a VMI's grace period; None while its deletion was not seen."""
+"""Returns what is left of a VMI's grace period; None while its deletion was not observed."""
 ENDING = ("shut down", "destroy")
 """Verbs that end a guest."""
 NEVER_ON = (("shut off", "unknown"), ("shut off", "failed"))
-"""How a domain is that may be started: defined only, or its start failed."""
+"""States of a domain that may be started: only defined, or after a failed start."""
 ORPHAN_SECONDS = 60.0
 
 

@@ -14,7 +14,7 @@ from tests.controlplane.simulation.ledger import controlling_uid
 from tests.support.store import Store
 
 NOTHING = "nothing"
-"""What was done when there was nothing to do it to."""
+"""The result when there was nothing to act on."""
 
 
 class HandsOnPods:

@@ -18,7 +18,7 @@ class LastWords:
 
     def __init__(self, pods: ReadYourWritesCache) -> None:
         self._granted: dict[Key, set[str]] = {}
-        """By VMI, as it was last looked at."""
+        """By VMI, at its last look."""
         self._heard: set[str] = set()
         pods.subscribe(self._changed)
 

@@ -25,11 +25,11 @@ ENDS = {"shut down": "shutdown", "crashed": "crashed", "destroyed": "destroyed",
 STALLED = State(Life.PAUSED, "ioerror")
 BY_PERSON = State(Life.PAUSED, "user")
 GOING_DOWN = State(Life.SHUTTING_DOWN, "unknown")
-"""The guest has halted, and QEMU is yet to end, which may hang (a disk that does not answer)."""
+"""The guest has halted, and QEMU has yet to end, which may hang (an unresponsive disk)."""
 NOT_UP = (Life.SHUT_OFF, Life.CRASHED, Life.UNKNOWN)
 _VCPU = re.compile('<vcpu placement="static"(?: current="(?P<current>[0-9]+)")?>(?P<most>[0-9]+)</vcpu>')
 UNSEEN = OFF
-"""How a domain is whose guest ended while there was no libvirtd."""
+"""The state of a domain whose guest ended while there was no libvirtd."""
 
 
 def is_provisional(state: State) -> bool:
@@ -59,7 +59,7 @@ class Launcher:
     vmi: Key
     vmi_uid: str
     fails_to_boot: bool = False
-    """Its kernel does not exist: QEMU ends as soon as it is asked to go."""
+    """Its kernel does not exist: QEMU ends as soon as it runs."""
     is_up: bool = True
     has_directory: bool = True
     is_listening: bool = False
@@ -68,39 +68,38 @@ class Launcher:
     state: State | None = None
     """None: no domain is defined."""
     xml: str = ""
-    """How it was defined."""
+    """The XML of its definition."""
     is_starting: bool = False
     waits_for_person: bool = False
     """Once it is started, the guest stays paused."""
     hesitation: int = 0
-    """How often QEMU puts off being up, while nobody asks libvirtd for the end of the start."""
+    """How many steps QEMU delays its start while no client waits for it."""
     has_run: bool = False
     has_ended_unseen: bool = False
     """While there was no libvirtd."""
     is_deaf: bool = False
     halts: bool = False
-    """The guest and QEMU do not end in one moment; where it is deaf as well, QEMU hangs in between."""
+    """Guest and QEMU do not end in the same step; when the guest is deaf too, QEMU hangs in between."""
     is_to_go_on: bool = False
-    """A person was the last to say so, and was told that it was done."""
+    """The last successful request of a user was to resume."""
     is_moving: bool = False
-    """It was sent, or has come, by a migration (transit)."""
+    """It was sent or received by a migration (transit)."""
     is_overruled: bool = False
-    """A guest that a person had paused was let go on, and no person had asked for that."""
+    """A guest paused by a user was resumed without a user's request."""
     changes: int = 0
     """Grows with every event that libvirt sends."""
     agent: Agent | None = None
-    """Who holds the channel open."""
+    """The agent on the channel."""
     boots_with: Agent | None = None
-    """Who does so once the guest has booted."""
+    """The agent after the boot."""
     agents: int = 0
-    """How often one came or went."""
+    """How often an agent connected or disconnected."""
     is_frozen: bool = False
-    """Its file systems take no writes: the guest's own state, whoever speaks for it."""
+    """Its file systems are frozen: the true state of the guest, whatever its agent says."""
     freeze_asked: tuple[float, bool] = (0.0, True)
-    """Of the freeze that a person has asked for last: when (monotonic, of its node) it may end by itself at the
-    earliest, and whether it is to."""
+    """The last freeze request of a user: its earliest timeout (monotonic, of its node), and whether it has one."""
     freeze_ends: tuple[float, bool] = (0.0, True)
-    """The same of the one that took effect."""
+    """The same for the freeze that took effect."""
     is_told_to_end: bool = False
     exit_code: int | None = None
     message: str = ""

@@ -24,18 +24,18 @@ class Account:
 
     strategy: str
     must_run: bool | None
-    """For strategies that go by history (Manual, RerunOnFailure, Once): what the end must show."""
+    """For strategies that depend on history (Manual, RerunOnFailure, Once): whether a run must exist at the end."""
     causes: list[str] = field(default_factory=list)
-    """Reasons for a run to begin that no run has used up."""
+    """Reasons for a run that no run has used up."""
     owed_after: int | None = None
-    """A start was accepted at that version, and nothing but its run has answered it."""
+    """The version of an accepted start whose run is pending."""
     owed_stop: str | None = None
-    """UID of the instance that an accepted stop named."""
+    """The UID of the instance that an accepted stop named."""
     may_start: bool = False
-    """Its own status still asks for a run: a start is queued, or its strategy is not recorded as acted on."""
+    """Its status still asks for a run: a start is queued, or its strategy is not recorded as applied."""
     is_going: bool = False
     is_touched: bool = True
-    """Its strategy changed since the last rest: it may not have been acted on."""
+    """Its strategy has changed since the last rest: it may not be applied yet."""
 
 
 class Ledger:
@@ -149,7 +149,7 @@ class Ledger:
 
 
 UNKNOWN = "WaitAsReceiver"
-"""A strategy of a newer API: who does not know it does nothing, and says so."""
+"""A strategy of a newer API: older versions do nothing, and report it."""
 
 
 def strategy_of(vm: Json) -> str:
