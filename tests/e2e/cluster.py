@@ -34,7 +34,7 @@ VICTIMS = {
     "libvirtd": ("/libvirtd",),
     "qemu": ("qemu-system-x86_64",),
 }
-"""Words of the command line by which a part is found on a node; in that of its cgroup is the UID of its Pod."""
+"""Words of the command line that identify a process on a node; its cgroup has the UID of its Pod."""
 
 SIGNAL = """
 import os, sys

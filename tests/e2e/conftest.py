@@ -22,12 +22,12 @@ TOGETHER = (
     ("test_migration", "test_live_changes", "test_chaos", "test_workload_update"),
     ("test_broken_node", "test_kubelet_root"),
 )
-"""Files that share a lab which others have no use for, in this order; one worker gets them all."""
+"""Files that share a lab of their own, in this order, on one worker."""
 LONGEST = (
     *("test_migration", "test_partition", "test_readme", "test_faults", "test_lifecycle", "test_broken_node"),
     "test_modules",
 )
-"""Of the files: they come first, so that no worker is left with one of them at the end."""
+"""The longest files: they come first, so that none of them runs alone at the end."""
 MACHINES = "virtualmachineinstancereplicasets,virtualmachines,virtualmachineinstances,virtualmachineinstancemigrations"
 
 

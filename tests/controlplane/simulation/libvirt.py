@@ -39,13 +39,13 @@ from tests.support.calls import ASK, LOOK, PREPARE, Call
 
 REPORT = b'{"version": 1, "container_disks": []}'
 CLOSED, OPEN = 'name="org.qemu.guest_agent.0"', 'name="org.qemu.guest_agent.0" state="connected"'
-"""How an agent's channel is described."""
+"""The XML of an agent's channel."""
 ORDERS = {FREEZE: "freeze", THAW: "thaw"}
-"""Commands of an agent that are no questions."""
+"""Commands of an agent that change its state."""
 LATE_ANSWERS = 0.3
-"""How often what a domain does changes between libvirt's look and its answer."""
+"""How often the state of a domain changes between libvirt's read and its response."""
 OVERDUE_STARTS = 0.7
-"""How often a QEMU that takes its time takes more than a start may."""
+"""How often a slow QEMU exceeds the time-out of a start."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class LauncherConnections:
         self.guest_kind: type[LauncherGuest] = LauncherGuest
         self._open: list[LauncherConnection] = []
         self.unpaused: Counter[str] = Counter()
-        """By the Pods' UIDs: how many persons ask to let their guests go on, or to thaw them, just now."""
+        """By the UIDs of Pods: how many users are asking to resume or thaw their guests now."""
         self._waiting: list[tuple[str, asyncio.Future[None]]] = []
 
     def steps(self) -> list[Callable[[], None]]:

@@ -19,11 +19,11 @@ from tests.support.store import Json, Store
 
 NAMESPACE = "kubevirt"
 EVERY_SECONDS, DURATION_SECONDS = 30.0, 120
-"""Of a heartbeat, in the simulation: rarer than by default, for fewer steps of time."""
+"""Of a heartbeat in the simulation: less often than by default, to save steps."""
 RETRY_SECONDS = 2.0
 OWN_LABELS = (SCHEDULABLE, "kubevirt.io/kvm-usable")
 WHEN = "kubevirt.io/heartbeat"
-"""The annotation that says since when; nothing is written for its sake."""
+"""The annotation with the time; no write is made only for it."""
 
 
 def lease_key(node: str) -> Key:

@@ -19,7 +19,7 @@ from tests.support.calls import Asks, Call
 from tests.support.clock import WrongClock
 
 TURNS_AT_ONCE = 5000
-"""Of the loop, while no time passes and nothing is answered."""
+"""Iterations of the loop while no time passes and no result comes."""
 
 
 class _NoDescriptors:

@@ -36,7 +36,7 @@ class Witness:
     """The events that one process has observed."""
 
     charges: dict[str, list[tuple[float, str, str]]] = field(default_factory=dict)
-    """By node: when a machine came up elsewhere, its name and its tenant's."""
+    """By node: when a machine started elsewhere, its name and its tenant's."""
 
     def came_up(self, tenant: str, name: str, node: str, failed_on: str, at: float) -> None:
         """Record that a guest is up on a node after a failed start on `failed_on` ("" for none)."""
@@ -73,7 +73,7 @@ class Process:
         self.caches = {item: LaggingCache(store, item) for item in (NODE, VIRTUAL_MACHINE_INSTANCE)}
         overlays = {item: ReadYourWritesCache(cache) for item, cache in self.caches.items()}
         self.due: float | None = None
-        """When (monotonic) to look without being woken."""
+        """The next timer (monotonic)."""
         self.leading_since = 0.0
         self.witness = Witness()
         self.reconciler = Observed(

@@ -27,11 +27,11 @@ NODES = ("node-1", "node-2", "node-3", "node-4")
 MACHINES = (("red", "web"), ("red", "db"), ("blue", "web"), ("blue", "db"), ("blue", "ci"))
 SETTLE_SECONDS = 60.0
 RECOVERIES = 0.1
-"""How often a guest comes up wherever it is sent."""
+"""How often a guest starts on any node."""
 LAST_RUNS = 12
-"""That come up before it is judged who is marked."""
+"""Successful starts before the final check of the marks."""
 MEDDLING = 0.2
-"""How often a node is taken off the list, or cordoned, in the moment in which it is asked for."""
+"""How often a node becomes unschedulable or cordoned at the moment of a read."""
 BY_HAND = "do-not-touch"
 FATES: tuple[Fate, ...] = (*("done",) * 5, "request lost", "answer lost", "forbidden")
 QUESTION_FATES = FATES[:-1]
@@ -51,13 +51,13 @@ class MarkPlay:
             self.store.create(VMI, tenant, {"metadata": {"name": name}, "spec": {}})
         self.bad = self.rng.sample(NODES, 2)
         self._ground: dict[str, str] = {}
-        """Why a node is not to be marked, as it was when the leader looked; nothing of those that are to be."""
+        """Why a node must not be marked, at the leader's last look; without the nodes to be marked."""
         self._looked_at = 0.0
-        """When it did, by its clock."""
+        """The time of that look, by its clock."""
         self._fit = 0
-        """How many nodes took machines, but for marks."""
+        """How many nodes were schedulable apart from marks."""
         self._answered: dict[str, Json | None] = {}
-        """Nodes that it has asked for since, as they were."""
+        """Nodes that it has read since, as they were."""
         self.made = 0
         self.leader, self.standby = self._process(), self._process()
         self.leader.lead()

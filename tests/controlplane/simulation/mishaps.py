@@ -16,11 +16,11 @@ from tests.controlplane.simulation.world import OFFSETS, World
 from tests.support.store import NODE, Key
 
 ALL_BROKEN = 0.4
-"""How often a cause that breaks nodes is no single one's."""
+"""How often a cause breaks all nodes at once."""
 THAW_AFTER = (5, 60, 300)
 """Seconds."""
 ENDS_WITH_LIBVIRTD = 0.4
-"""How often whatever ends a launcher's libvirtd ends its guest as well."""
+"""How often a fault that ends a launcher's libvirtd ends its guest too."""
 
 
 class Mishaps:

@@ -47,11 +47,11 @@ CHANGES: dict[tuple[str, str, str], tuple[Change, ...]] = {
     ("controller", READ, VIRTUAL_MACHINE_INSTANCE.kind): (People.squat, People.leave),
     ("controller", "patch status of", VIRTUAL_MACHINE_INSTANCE.kind): (*STARTED, _on_pods(HandsOnPods.hide_of)),
 }
-"""By who asks for what."""
+"""By process and request."""
 STARTS = ("launch", "finish start of")
-"""Verbs in which the end of virt-handler leaves most to be found out."""
+"""Verbs during which the end of virt-handler leaves the most to find out."""
 ENDS = 1.2
-"""So much more often than changes of mind: starts are rare."""
+"""Relative to changed requests: starts are rare."""
 
 
 class Moments:

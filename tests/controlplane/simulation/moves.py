@@ -32,37 +32,38 @@ from tests.support.calls import LOST, READ, Call
 T = TypeVar("T")
 Move = Callable[[], str | None]
 LATE = 0.2
-"""How often, where minds are changed, the watches tell more than an answer before that is there; always where the
-answer is that what is shown is gone, and another one of its name may follow."""
+"""How often watches deliver events before the response to a critical call; always when the response says that the
+shown object is gone, and another of its name may follow.
+"""
 ANSWERED_LAST = 0.7
-"""How often, where an answer is late, another call comes before it."""
+"""How often another call comes before a late response."""
 TOLD_AGAIN = (0, 0, 1, 4)
-"""Events that a stream tells once more when it goes on."""
+"""Events that a resumed stream repeats."""
 UNANSWERED_STARTS = 0.5
 WITHHELD_GRANTS = 0.9
 ENDS_UNSEEN = 0.3
-"""How often, where minds are changed, guest and libvirtd end when the start has been answered."""
+"""How often guest and libvirtd end right after the response to a start."""
 OVERTAKING = 20
 """Events of each watch."""
 LOOKS_EVERY = 16
-"""Steps between two looks for what was forgotten."""
+"""Steps between two checks for lost work."""
 
 
 Meets = Literal["shut down", "crashed", "pause", "unpause"]
 WHAT_PERSONS_DO: tuple[Meets, ...] = ("pause", "unpause")
 PATIENT = 0.7
-"""How often a person waits for the end of a freeze."""
+"""How often a user waits for the end of a freeze."""
 AGENTS_LEAVE = 0.2
-"""How often an agent that is there goes, rather than that it is told to freeze or thaw."""
+"""How often a connected agent disconnects instead of a freeze or thaw."""
 THAW_AFTER = (0, 5, 60, 300)
 """Seconds; 0: not by itself."""
 PERSONS_OVER_PAUSES = 0.7
-"""How often what a paused guest meets next is a person."""
+"""How often a user acts next on a paused guest."""
 WHAT_GUESTS_MEET: tuple[Meets, ...] = (
     *("shut down", "crashed") * 3,
     *WHAT_PERSONS_DO,
 )
-"""Ends more often than pauses: a guest that ends before anybody has seen it run is what is hard."""
+"""More ends than pauses: a guest that ends before it was observed as running is the hard case."""
 
 
 class Moves:

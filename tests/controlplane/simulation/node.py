@@ -26,7 +26,7 @@ BAD_NODE_SELECTOR = "breaks-at-launch"
 NO_KERNEL = "has-no-kernel"
 """A VMI with this nodeSelector key has a guest that cannot boot."""
 DEAF = "ignores-the-power-button"
-"""A VMI with this nodeSelector key has a guest that does."""
+"""A VMI with this nodeSelector key has a guest that ignores the power button."""
 
 Broken = Literal["", "refuses", "lacks the launcher", "does nothing"]
 WAYS_TO_BREAK: tuple[Broken, ...] = ("refuses", "lacks the launcher", "does nothing")
@@ -34,11 +34,11 @@ LAUNCHER = "launcher"
 """The launcher's image."""
 
 HALTS = 0.5
-"""How often a guest that shuts down is seen to."""
+"""How often a guest takes a step of its own to shut down."""
 WITH_AGENT = 0.6
-"""How often a guest has an agent when it has booted."""
+"""How often a booted guest has an agent."""
 HESITATIONS = (0, 5, 30, 60)
-"""Of a machine that starts."""
+"""Steps that QEMU may delay a start."""
 
 
 @dataclass(slots=True)
@@ -53,13 +53,13 @@ class Node:
     is_off: bool = False
     handler_is_down: bool = False
     kind: type[Launcher] = Launcher
-    """Of the launchers that it starts."""
+    """The class of its launchers."""
     broken: Broken = ""
-    """How it fails to begin what is sent to it. What runs there runs on."""
+    """How it fails to start new Pods. Running ones stay."""
     lost: set[str] = field(default_factory=set)
-    """Pods whose launcher was running when the power went."""
+    """Pods whose launcher ran when the power failed."""
     endings: list[tuple[str, str]] = field(default_factory=list)
-    """Guests (VMI UID, Pod UID) that virt-handler asked to end since somebody looked."""
+    """Guests (VMI UID, Pod UID) that virt-handler asked to end since the last check."""
     clock: WrongClock = field(init=False)
 
     def __post_init__(self) -> None:

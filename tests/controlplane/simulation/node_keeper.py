@@ -30,7 +30,7 @@ from tests.support.store import Json, Store
 VMI = VIRTUAL_MACHINE_INSTANCE
 TICK_SECONDS = 1.0
 ROUNDS = 300
-"""In which everybody has come to wait for time."""
+"""Enough for all tasks to wait for time."""
 
 
 class NodeKeeper:
@@ -41,17 +41,17 @@ class NodeKeeper:
         self._begin: Callable[[], Handler] = lambda: Handler(self.node, self.store, rng)
         self.handler = self._begin()
         self.silent: set[str] = set()
-        """UIDs of Pods whose libvirtd does not come back."""
+        """UIDs of Pods whose libvirtd stays down."""
         self.held: Callable[[Call], bool] = lambda _unused: False
-        """Which calls get through no more."""
+        """Which calls are blocked."""
         self.fate: Callable[[Call], Fate] = lambda _unused: "done"
         self.meanwhile: Callable[[Call], None] = lambda _unused: None
-        """What happens after a call and before its answer."""
+        """Runs between a call and its response."""
         self.is_deaf = False
-        """Its sessions hear nothing that they have not asked for."""
+        """Its sessions get no events."""
         self.is_cut_off = False
         self.ends: list[tuple[float, str]] = []
-        """When which guest (UID of its Pod) was told to end."""
+        """When virt-handler asked which guest (UID of its Pod) to end."""
 
     def make(self, name: str, *, is_begun: bool = False) -> str:
         """Create a launcher for a new machine here; return the UID of its Pod. is_begun: its kubelet has finished

@@ -41,19 +41,19 @@ class Oracles:
         """attempt and epoch by VMI UID."""
         self._grants: dict[str, dict[str, str]] = {}
         self._makers: dict[str, str] = {}
-        """Who made a Pod, by UID."""
+        """The process that created a Pod, by UID."""
         self._strays: set[str] = set()
-        """UIDs of former attempts' Pods that a former leader made: they cannot be granted."""
+        """UIDs of Pods of former attempts, created by a former leader: they cannot be granted."""
         self._beside_another: set[str] = set()
-        """UIDs of Pods that were made while two took themselves for the leader."""
+        """UIDs of Pods created while two processes acted as the leader."""
         self._created: dict[str, deque[float]] = {}
         self._guests: set[tuple[str, str]] = set()
         self.phases_seen: Counter[tuple[str, str]] = Counter()
         self.last_phases = ("", "")
         self._ran: set[str] = set()
-        """UIDs of VMIs that were said to be Running."""
+        """UIDs of VMIs reported as Running."""
         self.is_one_leader_since = 0
-        """The store's version since when only one virt-controller acts."""
+        """The version of the store since which only one virt-controller acts."""
         self.now = 0.0
 
     def check(self, view: View = NOBODY) -> None:

@@ -39,14 +39,14 @@ from tests.support.store import OVER, Json, Store
 
 NAMESPACE = "default"
 IMPATIENT = 0.5
-"""How many machines say themselves how often they are tried again."""
+"""The share of machines with their own number of attempts."""
 TRIED_AGAIN = ("0", "2")
 WAITED_FOR = ("", "0", "20", "20", "90")
-"""Seconds that machines give their launchers to come up; "": as is usual, "0": as many as it takes."""
+"""Time limits for a launcher's start, in seconds; "": the default, "0": none."""
 INVALID_MEMORY = "-64Mi"
-"""A VMI with so much memory got past admission."""
+"""A VMI with this memory bypassed admission."""
 UNNAMED = 0.2
-"""How often whoever asks for a stop does not say of what, as older clients do."""
+"""How often a stop request names no instance, as from older clients."""
 Doing = Callable[[Key], str]
 
 

@@ -35,14 +35,14 @@ from tests.support.lagging_cache import Selects
 from tests.support.store import RESOURCES, Json, Store
 
 SHORTEST_SECONDS = 0.01
-"""Of lateness that counts."""
+"""A shorter delay does not count."""
 PASSES_AT_ONCE = 300
-"""Over one key, while no time passes."""
+"""Reconciles of one key while no time passes."""
 ROUNDS = (2, engine.ROUNDS)
-"""How far a pass goes: where it is not far, what is left must not be forgotten."""
+"""The most rounds of a reconcile: with few, the rest must be requeued."""
 BY_KIND = {resource.kind: resource for resource in RESOURCES}
 EXPECTED = (READ, LOOK, "create", "delete")
-"""Calls of which it may be an answer that there is no such object, or one already."""
+"""Calls that may get NotFound or AlreadyExists."""
 
 
 class Process:
@@ -50,7 +50,7 @@ class Process:
 
     role = ""
     is_looked_at_each_time = True
-    """Whether it is asked after each pass what is left to do; else only when it comes to rest."""
+    """Whether remaining work is checked after each reconcile; otherwise only at rest."""
 
     def __init__(self, name: str, store: Store, clock: WrongClock) -> None:
         self.name = name
@@ -66,14 +66,14 @@ class Process:
         self._born = clock.monotonic()
         self._rounds = ROUNDS[store.version % len(ROUNDS)]
         self._carried = 0
-        """How many calls were answered."""
+        """How many calls have a result."""
         self._passes_begun: dict[tuple[str, Key], tuple[float, int]] = {}
-        """When the last pass began, and how many did then."""
+        """When the last reconcile of a key began, and how many began then."""
         self._finished: dict[tuple[str, Key], Moment] = {}
-        """When the last pass over a key ended."""
+        """When the last reconcile of a key ended."""
         self.loop = HandTurnedLoop(clock, self._ask)
         self._beside: dict[asyncio.Task[Any], Turn] = {}
-        """Tasks that are no passes."""
+        """Tasks that are no reconciles."""
 
     def view(self, key: Key, since: int) -> View:
         """Return what the process currently sees of a key."""

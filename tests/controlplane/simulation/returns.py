@@ -17,12 +17,13 @@ from tests.controlplane.simulation.launcher import Launcher
 from tests.controlplane.simulation.listing import DURATION_SECONDS
 
 CLEARING_SECONDS = 60.0
-"""Within which an orphan is ended sooner than a minute after its VMI was seen last, and a question without an answer
-holds the node."""
+"""Within this time after a return, an orphan may be ended without its minute, and an unanswered question blocks
+starts.
+"""
 ASKED_WITHIN_SECONDS = 10.0
-"""Of a return, or of the end of questions that were under way then, there is one about each launcher."""
+"""After a return, or after the questions in progress then, each launcher is checked within this time."""
 CLEARING = Key("", "clear the node")
-"""What is at work when the node asks."""
+"""The task that sends the questions of a node."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +31,9 @@ class Return:
     at: float
     """Monotonic."""
     version: int
-    """The store's in that moment: older answers do not count."""
+    """The version of the store at that moment: older responses do not count."""
     pods: Mapping[str, object]
-    """By the UIDs of the Pods whose launchers it knew: what it knew them by. One that it loses and finds is another."""
+    """By the UIDs of the Pods of its launchers: their sessions. A launcher lost and found again has another one."""
 
 
 class Returns:
@@ -40,10 +41,10 @@ class Returns:
 
     def __init__(self) -> None:
         self._sent: float | None = None
-        """When (monotonic) the last renewal was asked for that was answered."""
+        """The send time (monotonic) of the last successful renewal."""
         self._all: list[Return] = []
         self._asked: dict[Key, list[tuple[int, float]]] = {}
-        """The store's version and the time (monotonic) of each question about a VMI, whatever came of it."""
+        """The version of the store and the time (monotonic) of each question about a VMI, whatever its result."""
         self._settled_at = 0.0
 
     def comes_back(self, now: float, version: int, pods: Mapping[str, object]) -> None:

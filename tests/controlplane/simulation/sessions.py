@@ -24,18 +24,18 @@ from tests.controlplane.simulation.launcher import STALLED
 from tests.controlplane.simulation.libvirt import LauncherConnections
 
 FIRST_SECONDS, LAST_SECONDS = 0.05, 30.0
-"""Of the pause after a verb of which nothing came."""
+"""Of the pause after a guest request without a result."""
 RESUME_SECONDS = 10.0
-"""At least between two attempts to let a guest go on."""
+"""The minimum between two attempts to resume a guest."""
 PAUSED = {PrepareNetwork: "prepare the network", StartDomain: "start"}
-"""Operations that wait after one that failed."""
+"""Operations with a pause after a failure."""
 COUNTED = (*PAUSED, ShutDown, Destroy, Resume)
 
 
 @dataclass(slots=True)
 class _InVain:
     count: int = 0
-    """How many verbs in a row came to nothing."""
+    """Consecutive guest requests without a result."""
     at: float = 0.0
     resumed_at: float | None = None
 

@@ -44,7 +44,7 @@ class Pass:
     call: Call
     sets_read: int
     vmis_read: int
-    """How far the caches had read when it began."""
+    """The version of the caches at its start."""
 
 
 class Observed(ReplicaSetReconciler):
@@ -66,7 +66,7 @@ class Process:
     def __init__(self, store: Store) -> None:
         self._store = store
         self.at_first: Json = {}
-        """The set as the pass saw it when it began."""
+        """The set at the start of the reconcile."""
         self.caches = {item: LaggingCache(store, item) for item in (SET, VMI)}
         overlays = self._overlays = {item: ReadYourWritesCache(cache) for item, cache in self.caches.items()}
         self.clock = SimulatedClock()
@@ -83,17 +83,17 @@ class Process:
             cache.start()
         self.work: Pass | None = None
         self._decided_on, self._told = "", ""
-        """resourceVersion of the set as it was when it looked, and as the API server has told it last."""
+        """resourceVersion of the set at the last look, and in the last response."""
         self._counted = 0
-        """How many instances counted when it looked: what it hears while it deletes some comes too late for these."""
+        """How many instances counted at the last look: later events do not change this decision."""
         self._begun = self._missing = 0
-        """How many instances were begun and not seen then, and how many were missing."""
+        """How many creates were unconfirmed at the last look, and how many instances were missing."""
         self._unsure: tuple[str, ...] = ()
-        """Names of those that may exist, for all that was known."""
+        """Names of instances that may exist."""
         self._free: set[str] = set()
-        """Names under which the API server has found nothing since it was last asked to make one."""
+        """Names that the API server reported as free since the last create."""
         self._deleted: set[str] = set()
-        """UIDs of instances whose deletion was accepted: they count no more, whatever is shown of them."""
+        """UIDs of instances with an accepted delete: they no longer count, whatever the cache shows."""
 
     def begin(self) -> bool:
         """Start a reconcile; return whether it sends a request."""

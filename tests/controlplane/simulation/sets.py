@@ -22,7 +22,7 @@ LABELS = {"app": "web"}
 LONGEST_WAIT_SECONDS = 300.0
 """After instances that ended before they ran."""
 MEDDLING = 0.3
-"""How often a mind is changed while an instance is being made, and nothing comes of that."""
+"""How often the replicas change during a create."""
 READY: Json = {"type": "Ready", "status": "True"}
 FATES: tuple[Fate, ...] = ("done", "done", "done", "done", "request lost", "answer lost", "answer lost", "forbidden")
 
@@ -38,7 +38,7 @@ class SetPlay:
         self.store.create(SET, "default", {"metadata": {"name": "web"}, "spec": spec})
         self.leader, self.standby = Process(self.store), Process(self.store)
         self.ended: list[int] = []
-        """At which versions an instance ceased to count without the controller's doing."""
+        """Versions at which an instance stopped to count without an action of the controller."""
         self.made = 0
 
     def run(self, steps: int) -> None:

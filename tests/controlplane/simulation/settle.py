@@ -18,25 +18,25 @@ from tests.controlplane.simulation.world import World
 from tests.support.breach import Breach
 
 FAIR_ROUNDS = 2000
-"""As long as an agent is left alone that has been very slow, at the heartbeats of all nodes."""
+"""Enough for the longest wait for a slow agent, with the heartbeats of all nodes."""
 PATIENCE_SECONDS = 35.0
-"""What looks right is looked at again after the longest back-off."""
+"""The state is checked again after the longest back-off."""
 QUIET_SECONDS = 400.0
-"""Of rest in which nobody of ours writes."""
+"""The time at rest without a write of our processes."""
 DEAD_NODES = 0.3
-"""How often a node stays dead while all else comes to rest."""
+"""How often a node stays dead during the rest."""
 ENDS_AT_REST = 0.4
-"""How often a guest ends by itself when everything is at rest."""
+"""How often a guest ends by itself at rest."""
 FROZEN_AT_REST = 0.5
-"""How often a guest is frozen then, and thawed by the end of that."""
+"""How often a guest is then frozen, and thawed by its timeout."""
 ASKED_AT_REST = 0.7
-"""How often somebody asks for something when everything is at rest: then it is judged what comes of just that."""
+"""How often a single request is sent at rest, to check its effect alone."""
 MINDS = 2
-"""So many starts at most are taken back while everything comes to rest: most machines start then."""
+"""The most starts that are withdrawn during the rest: most machines start then."""
 TAKEN_BACK = 0.3
-"""How often one is in the moment in which virt-handler asks whether it is still granted."""
+"""How often that happens just when virt-handler reads the grant."""
 LONGEST_SLEEP = 600.0
-"""No alarm is set further ahead: nothing that is wrong may wait longer."""
+"""The longest timer: no problem may last longer."""
 
 
 class Settling:

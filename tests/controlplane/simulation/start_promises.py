@@ -21,7 +21,7 @@ from tests.support.store import OVER, Json
 
 BACKED_OFF = ("Always", "RerunOnFailure")
 WAITS = {1: (10.0, 15.0), 2: (40.0, 60.0), 3: (90.0, 135.0), 4: (160.0, 240.0)}
-"""Seconds after so many failures in a row, at least and at most; after more LONGEST."""
+"""Seconds after so many consecutive failures, minimum and maximum; after more LONGEST."""
 LONGEST = (250.0, 300.0)
 STAMP_SECONDS = 1.5
 """A time stamp has whole seconds."""

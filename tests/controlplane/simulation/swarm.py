@@ -48,7 +48,7 @@ USUAL = {
 NAMES = tuple(USUAL)
 FATES: tuple[Fate, ...] = ("request lost", "answer lost", "answer lost", "forbidden", "invalid", "throttled")
 SLOW_DELIVERY = 0.02
-"""How often a watch that is slow in this stretch delivers when its turn comes."""
+"""How often a slow watch delivers when it is chosen."""
 
 
 @dataclass(slots=True)
@@ -58,17 +58,17 @@ class Odds:
     rng: random.Random
     fault_rate: float = 0.0
     meddling: float = 0.0
-    """How often something is changed, or breaks, in the moment in which it matters."""
+    """How often a fault happens at a critical moment."""
     lateness: float = 0.0
-    """How often the answer to what was done comes after those to later calls."""
+    """How often a response comes after those of later calls."""
     slow: frozenset[tuple[str, str]] = frozenset()
-    """Watches (role, kind) that hardly deliver."""
+    """Watches (role, kind) that deliver rarely."""
     is_withheld: bool = False
-    """Whether starts are mostly refused to be granted: who is up waits."""
+    """Whether most grants of starts are refused, so that running launchers wait."""
     mute: str = ""
-    """The node whose launchers mostly do not answer a start."""
+    """The node whose launchers mostly do not respond to a start."""
     unheard: str = ""
-    """The node whose Lease does not get through, though all else does."""
+    """The node whose Lease renewals are lost, and nothing else."""
     _exponents: list[float] = field(default_factory=list)
 
     def draw(self) -> None:

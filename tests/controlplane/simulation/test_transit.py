@@ -14,9 +14,9 @@ from tests.controlplane.simulation.transit import TransitPlay
 
 STEPS = 6_250
 SEEDS = [*range(1, 6), *(pytest.param(seed, marks=pytest.mark.nightly) for seed in range(6, 17))]
-"""About twenty seconds of a processor each."""
+"""About twenty CPU seconds each."""
 AT_LEAST = 10
-"""Of either end, and of what went wrong just where it mattered: what never happens proves little."""
+"""Of each end, and of the faults at critical places: events that never happen prove little."""
 
 
 @pytest.fixture(autouse=True)

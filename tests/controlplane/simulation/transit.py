@@ -21,25 +21,25 @@ from tests.controlplane.simulation.transit_world import TransitWorld
 from tests.support.breach import Breach
 
 STRETCH = 300
-"""Steps between two times of peace."""
+"""Steps between two rests."""
 STRETCHES = 4
 """Of one world."""
 SECONDS = (0.01, 0.1, 1.0, 1.0, 10.0)
 STALLS = (4, 12, 40)
-"""Steps for which a process stands still while the others go on."""
+"""Steps for which a process is frozen while the others go on."""
 ENDS = 0.3
-"""How often somebody changes his mind just when all faults cease."""
+"""How often a migration is cancelled just when all faults end."""
 GIVES = 0.3
-"""How often a machine is to have another virtual CPU when a stretch begins."""
+"""How often a machine gets another virtual CPU at the start of a stretch."""
 IDLE = 0.2
-"""How often somebody may have a turn who has nothing to do."""
+"""How often an idle process is chosen."""
 PEACE_ROUNDS = 3000
 CANCELLED_SECONDS = 15.0
-"""In which one is over that was cancelled, when nothing hinders anybody: before its time would be over."""
+"""The time limit for the end of a cancelled migration without faults: before its own timeout."""
 LEFT_SECONDS = 15.0
-"""In which nothing is left of a guest where a migration that failed was to bring it."""
+"""The time limit for the removal of a guest at the target of a failed migration."""
 LONGEST_SECONDS = 1500.0
-"""In which all are."""
+"""The time limit for the end of all migrations."""
 
 
 class TransitPlay:

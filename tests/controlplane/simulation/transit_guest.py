@@ -17,7 +17,7 @@ from controlplane.domain.state import Life, State
 from tests.controlplane.simulation.launcher import BY_PERSON, OFF, DomainError, Launcher
 
 STANDS_STILL = State(Life.PAUSED, "migration")
-"""At the source when all was sent; at the target until all has come."""
+"""At the source when all is sent; at the target until all has arrived."""
 MIGRATED = State(Life.SHUT_OFF, "migrated")
 TAKEN_BACK = State(Life.RUNNING, "migration_canceled")
 
@@ -27,19 +27,19 @@ class MovingLauncher(Launcher):
     """The launcher of a machine that may migrate."""
 
     came_from: MovingLauncher | None = None
-    """Whose guest it was."""
+    """The source of its guest."""
     is_left: bool = False
-    """A migration has it stand still, and nobody has let it go on since."""
+    """A migration has stopped it, and nothing has resumed it since."""
     is_incoming: bool = False
-    """Its QEMU waits for the rest."""
+    """Its QEMU waits for more data."""
     has_all: bool = False
-    """All of the guest has come, and was kept."""
+    """The complete guest has arrived, and was kept."""
     has_sent_all: bool = False
-    """What it has, the target has, or had."""
+    """The target has, or had, its complete state."""
     is_old: bool = False
-    """The guest ran on where it came from, after all was sent: what is here is of before."""
+    """The guest ran on at the source after all was sent: the state here is outdated."""
     copies: list[MovingLauncher] = field(default_factory=list)
-    """Where all of its guest is, as it is now."""
+    """Launchers with the complete, current state of its guest."""
     stream: Stream | None = None
 
     @property
@@ -145,14 +145,14 @@ class Stream:
     source: MovingLauncher
     target: MovingLauncher
     is_open: Callable[[], bool]
-    """Whether the tunnel is there."""
+    """Whether the tunnel is open."""
     left: int
-    """How much of the guest is yet to be sent, in steps."""
+    """Remaining steps of the transfer."""
     is_endless: bool = False
-    """The guest writes faster than it is sent, while it runs."""
+    """While it runs, the guest writes faster than it is sent."""
     aborted: asyncio.Event = field(default_factory=asyncio.Event)
     is_over: bool = False
-    """libvirt is done with it, or nobody is there for whom it does it."""
+    """libvirt has finished it, or its client is gone."""
 
     def send(self) -> None:
         """Send a part while the guest runs."""

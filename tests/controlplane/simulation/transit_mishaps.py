@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 ON_THE_WAY, WHEN_IT_HAS_LEFT = ("on the way", "all of it"), ("its going on", "the last word")
-"""Places at which some mishaps matter more than others."""
+"""Places at which some faults matter more than others."""
 
 
 class TransitMishaps:

@@ -22,11 +22,11 @@ LOST: tuple[Fate, ...] = ("request lost", "answer lost")
 AT_ONCE = (1, 2, 3)
 """Places of one stretch."""
 RATES = (0.3, 0.6, 0.9)
-"""How often something goes wrong there."""
+"""The probability of a fault there."""
 ELSEWHERE = (0.0, 0.0, 0.005, 0.03)
-"""How often a call meets no good fate in other places."""
+"""The probability of a bad fate elsewhere."""
 MISHAPS = (0.0, 0.0, 0.005, 0.02)
-"""And something goes wrong at any time."""
+"""The probability of a fault at any time."""
 
 
 def _moving(call: Call) -> Json:
@@ -64,15 +64,15 @@ PLACES: dict[str, Callable[[Call], bool]] = {
     "clearing": _is_deletion,
     "its phases": _is_status,
 }
-"""Steps of a migration, by what is asked for."""
+"""Steps of a migration, by their call."""
 
 
 OFTEN = ("the last step", "its going on", "its stop", "a cancel")
 RARELY = ("the hand-over", "the door", "on the way", "clearing", "its phases")
-"""Places of many calls, or of little consequence."""
+"""Places with many calls, or of little consequence."""
 WEIGHTS = {name: 1 if name in RARELY else 6 if name in OFTEN else 3 for name in PLACES}
 CHANGES_OF_MIND = (0.0, 0.0, 0.01, 0.04)
-"""How often somebody cancels a migration in a step."""
+"""The probability of a cancellation in a step."""
 
 
 def find_place(call: Call) -> str:
@@ -91,7 +91,7 @@ class Odds:
     mishaps: float = 0.0
     cancels: float = 0.0
     seen: dict[str, int] = field(default_factory=dict)
-    """How often something went wrong in which place."""
+    """How often a fault happened in each place."""
 
     def draw(self) -> None:
         """Begin a new stretch."""

@@ -40,14 +40,14 @@ class TransitOracles:
         self._store, self._nodes, self._streams, self._ended = store, tuple(nodes), streams, ended
         self._seen = 0
         self._begun: set[str] = set()
-        """UIDs of machines of which a guest has run."""
+        """UIDs of machines whose guest has run."""
         self._executing: set[str] = set()
-        """UIDs of Pods in which one did when it was looked last."""
+        """UIDs of Pods whose guest executed at the last look."""
         self._sent = 0
         self._at_work: dict[str, Stream] = {}
-        """By the source's Pod: what was sent last."""
+        """By the source's Pod: its last stream."""
         self.known_to_have_left: dict[str, Process] = {}
-        """Who knows that the guest of a Pod that has ended since has moved."""
+        """The process that knows that the guest of an ended Pod has moved."""
         self.outcomes: list[str] = []
         """How migrations ended."""
 

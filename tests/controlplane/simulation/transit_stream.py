@@ -37,12 +37,12 @@ from tests.controlplane.simulation.transit_guest import MovingLauncher, Stream
 from tests.support.calls import Call
 
 STEPS = ("take in", "send", "send all of", "finish", "confirm", "take back", "let go on")
-"""What is done about a guest on its way: calls between which anything may happen."""
+"""Steps of a transfer: calls between which anything may happen."""
 LENGTHS = (1, 1, 1, 2, 5)
 SLOW_SECONDS = 5.0
 PARTS = 100
 SHUT = "shut the door for"
-"""What cannot fail, and takes its time."""
+"""A call that cannot fail, but takes time."""
 
 
 @dataclass(slots=True)
@@ -61,7 +61,7 @@ class Fabric:
     nodes: Mapping[str, Node]
     rng: random.Random
     endless: float
-    """How many guests write faster than they are sent."""
+    """The share of guests that write faster than they are sent."""
     doors: list[OpenDoor] = field(default_factory=list)
     streams: list[Stream] = field(default_factory=list)
     ports: int = 1000

@@ -38,14 +38,14 @@ VMI, MIGRATION = VIRTUAL_MACHINE_INSTANCE, VIRTUAL_MACHINE_INSTANCE_MIGRATION
 NAMES = ("web", "mail.example")
 MOST_SOCKETS = 4
 WIPED = 5
-"""Of so many migrations that are cancelled one goes at once, whatever is left of it."""
+"""One of so many cancelled migrations is deleted at once, whatever is left of it."""
 NODES = ("node-1", "node-2", "node-3")
 OFFSETS = (0.0, 0.0, 0.0, -3600.0, 5.0, 90.0)
 TRACE_LINES = 120
 SETTINGS = MigrationConfiguration(progress_timeout=30, completion_timeout_per_gib=60)
-"""So long, in seconds, one may take that does not get on, or at all."""
+"""Time limits in seconds: without progress, and in total."""
 STOPPING = msgspec.structs.replace(SETTINGS, completion_timeout_per_gib=4, allow_workload_disruption=True)
-"""Where guests are stopped that cannot be sent in their time."""
+"""Guests that do not converge in time are stopped."""
 
 
 class TransitPeople:
@@ -141,7 +141,7 @@ class TransitWorld:
         self.handlers: dict[str, MovingHandler] = {}
         self._started = 0
         self._collected = -1
-        """The store's version when nothing was left to be collected."""
+        """The version of the store when nothing was left to collect."""
         self.trace: deque[str] = deque(maxlen=TRACE_LINES)
         self.faults: Counter[str] = Counter()
         self.start_controller()

@@ -14,7 +14,7 @@ from tests.controlplane.simulation.ledger import controlling_uid
 from tests.support.store import OVER, Json
 
 OWN = ("Ready", "Failure", "RestartRequired")
-"""Conditions that are the VM's; all others are its instance's."""
+"""Conditions of the VM; all others are those of its instance."""
 
 
 def untrue_of_vm(vm: Json, vmi: Json | None, *, is_going: bool = False) -> list[str]:

@@ -20,24 +20,24 @@ class Turn:
     """A reconcile in progress."""
 
     work: str
-    """"": of no queue, as a verb of a launcher's session, or its own task."""
+    """The queue; "" for a guest request of a session, or its own task."""
     key: Key
     since: int
-    """The store's version when it began."""
+    """The version of the store at its start."""
     answers: Answers
     view: View
     began: float
     """By its own clock."""
     troubles: list[str] = field(default_factory=list)
-    """Calls that came to nothing."""
+    """Calls without a result."""
     calls: list[Call] = field(default_factory=list)
     stood: tuple[int, ...] = ()
-    """What others had told the process when it began."""
+    """The number of events and responses of others at its start."""
     task: asyncio.Task[Any] | None = None
 
 
 TURN: ContextVar[Turn | None] = ContextVar("turn", default=None)
-"""The pass that is under way, or that has begun what is."""
+"""The reconcile in progress, or the one that started this task."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Came:
     result: Any
     error: Exception | None
     version: int
-    """The store's, when it was done."""
+    """The version of the store after the call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +59,6 @@ class Pass:
     answer: asyncio.Future[Any]
     view: View
     known: str
-    """UID of the object that was shown under the call's key; "" for none."""
+    """UID of the object that the cache showed under the key of the call; "" for none."""
     came: Came | None = None
-    """None: it was not carried out yet."""
+    """None: not carried out yet."""

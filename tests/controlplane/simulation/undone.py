@@ -17,7 +17,7 @@ from controlplane.engine.errors import Unavailable
 from controlplane.engine.plan import WriteStatus
 
 SHORTEST_SECONDS = 0.01
-"""Of lateness that counts."""
+"""A shorter delay does not count."""
 
 
 @dataclass(frozen=True, slots=True)

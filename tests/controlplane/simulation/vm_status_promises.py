@@ -21,9 +21,9 @@ from tests.controlplane.simulation.truth import OWN, condition, made_from, misda
 from tests.support.store import OVER, Json, merged
 
 COUNTED = ("Always", "RerunOnFailure", "Once")
-"""Strategies under which starts that failed are counted."""
+"""Strategies under which failed starts are counted."""
 REFUSALS = ("FailedCreate", "FailedDelete", "FailedUpdateError")
-"""Reasons of the condition Failure that tell of a write that was refused, or that would be."""
+"""Reasons of the condition Failure for a refused write."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,11 +32,11 @@ class Told:
 
     asked: Asked
     vm: Json
-    """As it was decided on."""
+    """As at the decision."""
     after: Json
-    """With what is written."""
+    """With the write applied."""
     vmi: Json | None
-    """Of the VM's name, whoever owns it, as the writer saw it."""
+    """The VMI with the VM's name, with any owner, as the writer saw it."""
 
     @property
     def own(self) -> Json | None:

@@ -18,9 +18,9 @@ from tests.support.store import OVER, Json, merged
 
 BEFORE = ("", "Pending", "Scheduling")
 TRIED_AGAIN = "FurtherAttempt"
-"""What is said while nothing else is known of a run of which an attempt has failed."""
+"""The reason after a failed attempt while nothing else is known."""
 LOST = "LauncherLost"
-"""The one reason that a run may have had and go on."""
+"""The only reason after which a run may continue."""
 
 
 def vmi_status_follows(asked: Asked) -> str | None:

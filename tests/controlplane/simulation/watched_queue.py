@@ -36,7 +36,7 @@ class WatchedQueue(WorkQueue):
         self._held: set[Key] = set()
         self._again_asked: set[Key] = set()
         self._floors: dict[Key, float] = {}
-        """Before when a key that failed does not come back."""
+        """The time before which a failed key does not come back."""
         self._failed: dict[Key, int] = {}
 
     def add(self, key: Key, now: float, *, after: float = 0.0) -> None:

@@ -28,7 +28,7 @@ from tests.support.lagging_cache import Selects
 from tests.support.store import Change, Json, Store
 
 BEHIND = 2
-"""Each so manieth list that is not asked of the quorum comes from a server that is behind, and does not say so."""
+"""Every so many lists that are no quorum reads come from a lagging server."""
 EXPIRED = b'{"type":"ERROR","object":{"kind":"Status","code":410,"reason":"Expired","message":"too old"}}'
 
 
@@ -43,15 +43,15 @@ class Server:
         self._next = 0
         """Index of the next entry of this resource's history."""
         self._list: list[bytes] | None = None
-        """What is left of a list that is being read, page by page."""
+        """The remaining items of the current list, read page by page."""
         self._listed_at = 0
         self._lists = 0
-        """How often a list was begun."""
+        """How many lists have begun."""
         self._last = b""
         self._is_to_tell_again = 0
-        """How many events the next stream tells once more."""
+        """How many events the next stream repeats."""
         self._turn: asyncio.Future[bytes] | None = None
-        """Who waits for the next page, line, or end of a pause."""
+        """The task that waits for the next page, line, or end of a pause."""
         self.is_streaming = False
         self.is_lost = False
         self.is_blind = False
@@ -206,7 +206,7 @@ class WatchingCache(WatchCache):
         self._server = Server(store, resource, selects)
         self._loop = loop
         self.compared = (-1, False)
-        """How much there was to hear of, and whether all else was, when it was last compared with what there is."""
+        """The number of changes, and whether all else was delivered, at the last comparison with the store."""
         super().__init__(
             cast(Client, self._server),
             Selection(resource),

@@ -58,10 +58,10 @@ RESOURCES = (
     *(PERSISTENT_VOLUME_CLAIM, DATA_VOLUME, CUSTOM_RESOURCE_DEFINITION, KUBEVIRT, EVENT),
 )
 REFUSED = (403, 404)
-"""Answers to a list or a watch after which nobody tells of changes any more."""
+"""Responses to a list or a watch after which no events come."""
 ENDS = 5
 AT_ONCE = 20
-"""So many requests for the same thing, while no time passes, are more than anybody has a reason for."""
+"""So many equal requests while no time passes are a busy loop."""
 
 
 class Whole:
@@ -71,10 +71,10 @@ class Whole:
         self.name, self.clock, self._server = name, clock, server
         self.complaints: list[str] = []
         self._away: dict[tuple[str, str], float] = {}
-        """Until when (monotonic) a server asks not to be asked about a collection."""
+        """Until when (monotonic) a server asks for no requests about a collection."""
         self._at: tuple[float, dict[str, int]] = (0.0, {})
         self._refused: dict[Resource, bool] = {}
-        """Whether the last word about a collection was that it may not be read, or is not there."""
+        """Whether the last response about a collection was 403 or 404."""
         self.loop = HandTurnedLoop(clock, _asks_nothing)
         self.wire = Wire(server, self.complaints.append, self._asked)
         settings = Settings(namespace=NAMESPACE, launcher_image="launcher", pod_name=name)
@@ -91,7 +91,7 @@ class Whole:
             if resource != DATA_VOLUME:
                 cache.subscribe(self._gone_rightly(resource))
         self.heard: list[bytes] = []
-        """Events about Pods that it was told of."""
+        """Events about Pods that it has received."""
         on_object = self.process._follower._on_object
         self.process._follower._on_object = lambda raw: self._hear(raw, on_object)
         self._life = self.loop.create_task(self.process.run())

@@ -26,7 +26,7 @@ from tests.controlplane.simulation.api_server import CODES, ApiServer, Reply, Ta
 
 HTML = b"<html><body><h1>404 Not Found</h1>nginx</body></html>"
 AWAY_SECONDS = 3
-"""For so long a server asks to be left alone."""
+"""The Retry-After of a server."""
 BAD_WEBHOOK = 'Internal error occurred: failed calling webhook "deny.example.com": connection refused'
 TOO_LARGE = {"causes": [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}]}
 
@@ -38,11 +38,11 @@ class Fate:
     name: str
     error: type[ApiError] | None = Unavailable
     reply: Reply | None = None
-    """Of somebody before the API server, or of one that does nothing."""
+    """The response of a proxy, or of a server that does nothing."""
     raised: type[Exception] | None = None
     is_done: bool = False
     of: str = ""
-    """Which requests may meet it: "write", "list", "collection" (listed or watched); "": all."""
+    """Which requests may get it: "write", "list", "collection" (list or watch); "": all."""
 
 
 DONE = Fate("done", None, is_done=True)
@@ -76,9 +76,9 @@ class Exchange:
         self.answer: asyncio.Future[Response] = asyncio.get_running_loop().create_future()
         self.fate = DONE
         self.error: type[ApiError] | None = None
-        """What may be concluded, once it is answered; None: it was done."""
+        """The allowed conclusion from the response; None: it was applied."""
         self.reply: Reply | None = None
-        """What has arrived."""
+        """The response that has arrived."""
 
     @property
     def is_write(self) -> bool:

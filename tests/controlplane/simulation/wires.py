@@ -27,29 +27,29 @@ from tests.support.clock import SimulatedClock, WrongClock
 from tests.support.store import Store
 
 MAY_GO: tuple[Resource, ...] = (DATA_VOLUME, DATA_VOLUME, POD, NODE)
-"""Kinds that are not served for a while, as when an API server begins anew."""
+"""Kinds that are not served for a while, as after a restart of an API server."""
 KNOWN_SECONDS = 40.0
-"""Within which all is known once nothing fails, a person's pause between two looks included."""
+"""The time until all is known once no faults are left, with the pause between two looks."""
 REFUSALS = [fate for fate in FATES if "404" in fate.name or fate.name in ("no such kind", "forbidden")]
 ROUNDS_AWAKE = 4
 SILENT_NODES = 0.4
 LASTS: tuple[int | None, ...] = (None, 0, -5, 20, 10**6)
-"""What is written in the Lease of a virt-handler that falls silent."""
+"""What the last Lease of a virt-handler contains."""
 USUAL_SECONDS, LONGEST_SECONDS = 40, 120
 LATE_SECONDS = 10.0
 HEARD_SECONDS = 80.0
-"""Within which an Event is heard of."""
+"""The time until an Event is received."""
 REST_SECONDS = 4.0
-"""Within which all is done about something, once all is known."""
+"""The time until all is done, once all is known."""
 STRETCH = 50
 ASLEEP, ASLEEP_SECONDS = 0.1, (2.0, 9.0, 11.0, 20.0)
-"""How often, and for how long, a leader stands still while it is answered: as a host that is suspended."""
+"""How often, and how long, a leader is suspended while its response comes."""
 REPLACED = 0.1
-"""How often what is to be written is another object of the name by then."""
+"""How often the target of a write was replaced by another object of its name."""
 ONE_AT_A_TIME = 4
-"""So many things happen at rest: then it is judged what comes of just that."""
+"""Events at rest whose effect is checked alone."""
 SCENES = 0.6
-"""How often a machine is made from nothing then, in any order of what belongs to it."""
+"""How often a machine is then created, with its objects in any order."""
 
 
 class WirePlay:

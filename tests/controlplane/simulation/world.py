@@ -31,7 +31,7 @@ from tests.support.store import Store
 TRACE_LINES = 80
 NAMES = ("web", "mail.example")
 OFFSETS = (0.0, 0.0, 0.0, -3600.0, -5.0, 5.0, 90.0, 3600.0)
-"""By how much machines' clocks are wrong, in seconds."""
+"""The errors of machines' clocks, in seconds."""
 
 
 class World:
