@@ -134,7 +134,7 @@ RIGHTS: dict[str, Json] = {
         ],
     },
 }
-"""By workload. token: whether the kubelet mounts one; told: what of the Pod itself its environment says."""
+"""By workload. token: whether the kubelet mounts one; told: the fields of the Pod in its environment."""
 
 
 def manifests() -> list[Json]:

@@ -36,7 +36,7 @@ from tests.controlplane.virt_handler.builders import a_launcher, a_vmi, a_world,
 DEVICES = "spec/template/spec/domain/devices"
 STATUS_BYTES = 8 * 1024
 GUESTS_BYTES = 24 * 1024
-"""Of a status with all that a guest's agent can put into it."""
+"""The size of a status with everything that a guest's agent can put into it."""
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)

@@ -12,9 +12,9 @@ import time
 from dataclasses import dataclass
 
 PATIENCE = 3
-"""Seconds that a wait names are those of a machine that does nothing else. So many times as long before a test gives
-up: what holds is told at once, and a hurry finds nothing out. A promise is no wait: it is counted from what the objects
-say of when."""
+"""Time limits of waits are for an idle machine. A test waits this many times as long: a busy machine is no
+failure. Deadlines that a test checks are measured by the timestamps in objects instead.
+"""
 
 
 class NotYet(AssertionError):

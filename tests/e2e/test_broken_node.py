@@ -57,7 +57,7 @@ while time.monotonic() < until:
     time.sleep(0.005)
 sys.exit("nobody asks whether KVM works")
 """
-"""Start virt-node again, and stop the program that it has try KVM: as if the first call of KVM never came back."""
+"""Restart virt-node, and stop its KVM probe: as if the first KVM call hung."""
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ from tests.e2e.machines import a_vm, does_when_told
 pytestmark = pytest.mark.lab
 
 HANGS_SECONDS = 15
-"""A libvirtd that answers nothing for so long is ended by its launcher."""
+"""The launcher kills a libvirtd that does not respond for this long."""
 TALKING = "/apis/subresources.kubevirt.io/v1/namespaces/default/virtualmachineinstances/talking"
 CONNECTED = '.status.conditions[?(@.type=="AgentConnected")].status'
 

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.lab
 
 GRACE_SECONDS = 10
 A_STAMP = 1.0
-"""Second to which times in an object are written."""
+"""Timestamps in objects have whole seconds."""
 KEPT = "tests.virtops/kept"
 QUESTIONS = 12
 DESCRIPTORS = """

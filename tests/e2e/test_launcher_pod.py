@@ -39,7 +39,7 @@ for pid in filter(str.isdigit, os.listdir("/proc")):
     except (FileNotFoundError, ProcessLookupError):
         continue
 """
-"""Print of each process: user, capabilities now and ever, NoNewPrivs, seccomp, token, libvirt's client, open ports."""
+"""For each process: user, current and bounding capabilities, NoNewPrivs, seccomp, token, libvirt client, open ports."""
 
 
 def test_a_namespace_that_enforces_restricted_admits_the_launcher(cluster: Cluster) -> None:

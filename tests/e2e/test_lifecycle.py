@@ -33,7 +33,7 @@ kill -9 $!
 DEAF = "#!/bin/sh\nrm -r /etc/acpi\n"
 IS_DEAF = "user-data exited with 0"
 SLOW_SECONDS = 61.0
-"""Longer than virt-handler waits for a start's answer, and than a launcher lets libvirtd be silent."""
+"""Longer than virt-handler waits for the response to a start, and than a launcher tolerates a silent libvirtd."""
 
 STOP_WHEN_IT_APPEARS = """
 import os, signal, sys, time

@@ -23,7 +23,7 @@ while sleep 1; do
     had=$has
 done &
 """
-"""As a distribution does by a udev rule; and says how many it has, whenever that changes."""
+"""Enables new CPUs as a distribution's udev rule does, and prints their number after each change."""
 
 
 def change(cluster: Cluster, machine: str = "grower", **template: Any) -> None:

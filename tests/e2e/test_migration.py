@@ -18,7 +18,7 @@ from tests.e2e.machines import a_vm
 pytestmark = pytest.mark.lab
 
 SAMPLE, SEED = 20, 20261127
-"""Migrations with a fault in each; the whole by `make chaos MIGRATIONS=200`."""
+"""Migrations with one fault each; many more with `make chaos MIGRATIONS=200`."""
 
 
 def granted(cluster: Cluster, name: str) -> dict[str, Any]:

@@ -21,10 +21,11 @@ SERVES_A_PORT_FOR_A_WHILE = "#!/bin/sh\nhttpd -p 8080 -h /\n(sleep 15; killall h
 HAS_AN_AGENT_FOR_A_WHILE = "#!/bin/sh\n(sleep 15; agent off) >/dev/null 2>&1 &\n"
 HAS_NO_AGENT = "#!/bin/sh\nagent off >/dev/null 2>&1\n"
 SOME = {"initialDelaySeconds": 10, "periodSeconds": 1, "failureThreshold": 20, "timeoutSeconds": 5}
-"""Not many: a kubelet tells 25 Events of a Pod, and then no more of why it ends. Two probes tell together, and most of
-it while the guest boots."""
+"""Few probes: a kubelet writes 25 Events about a Pod, and then none that says why it ends. Two probes write
+Events, mostly while the guest boots.
+"""
 FIRST_ASKED_SECONDS = 60
-"""After its launcher's start: by when a guest has booted on a busy machine, or is paused."""
+"""After the launcher's start: by then a guest has booted on a busy machine, or is paused."""
 LATE = {"initialDelaySeconds": FIRST_ASKED_SECONDS - EXTRA_DELAY_SECONDS}
 
 

@@ -27,7 +27,7 @@ LATER = "localhost/virtops/later:0.1.0"
 BACK_OFF_SECONDS = 10
 """After the first failure; it grows by the square of their number."""
 A_STAMP = 1.0
-"""Second to which times in a status are written."""
+"""Timestamps in a status have whole seconds."""
 PRINTABLE = ".status.printableStatus"
 
 

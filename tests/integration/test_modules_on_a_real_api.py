@@ -83,7 +83,7 @@ there = api.Api.connect(endpoint.resolve({"kubeconfig": sys.argv[1]}, os.environ
 result = batch.run(json.loads(sys.argv[2]), there, check_mode=False, diff=False)
 print(json.dumps([result["changed"], result["method"], len(looks)]))
 """
-"""A task whose first look finds nothing, though the machine is there by then."""
+"""A task whose first read finds nothing, although the machine exists by then."""
 
 
 def test_a_machine_created_before_the_write_is_not_created_again(task: Task, api: Api, lab: Lab, place: Path) -> None:

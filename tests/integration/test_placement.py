@@ -28,7 +28,7 @@ pytestmark = pytest.mark.component
 CONTROL_PLANE = "node-role.kubernetes.io/control-plane"
 NEEDED = ("Namespace", "PriorityClass", "ServiceAccount", "Deployment", "PodDisruptionBudget")
 NOW_AND_THEN = 600
-"""Nobody renews these nodes' heartbeats, and they are to stay Ready."""
+"""The nodes must stay Ready without heartbeats."""
 
 Kubectl = Callable[..., str]
 

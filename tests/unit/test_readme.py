@@ -16,7 +16,7 @@ from ansible_collections.virtops.kubevirt.tests.e2e.readme import read_story
 ROOT = Path(__file__).resolve().parents[2]
 STORY = read_story()
 JINJAS = {"from_yaml", "inventory_hostnames", "to_json"}
-"""Names in templates that are nobody's variables."""
+"""Names in templates that are no variables."""
 
 
 def test_the_files_are_those_that_the_commands_use() -> None:

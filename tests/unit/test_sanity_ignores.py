@@ -15,7 +15,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 READ = ("controlplane", "lab", "plugins", "roles", "tests")
 ONE_LINE_BODY = re.compile(r"^ *(?:(?:async )?def |\)).*: \.\.\.$", re.MULTILINE)
-"""As ruff formats a protocol's method."""
+"""Ruff formats the methods of a protocol like this."""
 
 
 def ignored(version: str, test: str) -> set[str]:

@@ -44,7 +44,7 @@ NAMES = {
 }
 ROUNDS = 200
 LONGEST_STEP_SECONDS = 20.0
-"""Of time: shorter than between two renewals of a Lease, of which nobody must miss one."""
+"""Shorter than the interval between two renewals of a Lease: none may be missed."""
 
 
 class Calm(random.Random):

@@ -57,7 +57,7 @@ def test_a_known_name_with_a_suffix_is_accepted_under_a_shared_prefix(name: str)
 
 
 ALIKE = 0.92
-"""What the roles take: one letter from 13 on, which all names have, two from 25 on."""
+"""The value of the roles: one wrong letter from 13 letters on, which all names have, two from 25 on."""
 OPTIONS = [
     "control_plane_use_emulation",
     "control_plane_replicas",

@@ -64,24 +64,24 @@ class World:
         self.versions = itertools.count(2)  # version 1 means none in etcd
         self.version = 1
         self.start_paused = False
-        """Whether the next instance of a VM begins paused."""
+        """Whether the next instance of a VM starts paused."""
         self.has_agents = False
         """Whether guests have an agent."""
         self.not_built: set[str] = set()
-        """Operations on guests that the control plane knows and does not do (501)."""
+        """Guest operations that the control plane does not support (501)."""
         self.unknown: set[str] = set()
-        """Operations that it is too old to know (404)."""
+        """Guest operations that the control plane does not know (404)."""
         self.unschedulable: str | None = None
         """The scheduler's message, if no node fits."""
         self.migrations = fake_migrations.SUCCEED
-        """What becomes of migrations: fake_migrations says what there is."""
+        """The fate of migrations: a constant of fake_migrations."""
         self.kubevirt_installed = True
         self.is_api_server = True
         self.refuse_next: list[Refused] = []
         self.mischief: Callable[[str, str], bytes | None] | None = None
-        """What a request is answered with by whatever stands before the API server: bytes; None: let through."""
+        """Returns the response of a proxy before the API server: bytes; None: the request passes."""
         self.pools_change = True
-        """Whether pools give their machines what changes in their template, and take them along when they go."""
+        """Whether pools update their machines with the template, and delete them with themselves."""
         self.keyed_lists = False
         """Whether the CRD says that lists are maps by name."""
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 Object = dict[str, Any]
 MIGRATIONS = "virtualmachineinstancemigrations"
 SUCCEED, FAIL, STAY = "succeed", "fail", "stay"
-"""stay: nobody looks at them, until a test calls `end`."""
+"""stay: nothing happens until a test calls `end`."""
 HOSTNAME = "kubernetes.io/hostname"
 OVER = ("Succeeded", "Failed")
 

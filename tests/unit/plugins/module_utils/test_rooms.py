@@ -37,7 +37,7 @@ VM_LAYERS = (
     ("merge",),
     ("members", "kinds", "field_path"),
 )
-"""Rooms and files of _vm, from the top: each imports from its own layer and those below."""
+"""Packages and files of _vm, from the top: each imports from its own layer and those below."""
 
 
 def imports(name: str) -> Iterator[str]:

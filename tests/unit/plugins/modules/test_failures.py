@@ -15,7 +15,7 @@ from ansible_collections.virtops.kubevirt.tests.unit.plugins.module_utils.fake_a
 from ansible_collections.virtops.kubevirt.tests.unit.plugins.modules.test_modules import ROOT, run
 
 ANSIBLES = {"changed", "diff", "exception", "failed", "invocation", "msg", "warnings"}
-"""What results have that is nobody's to document."""
+"""Keys of results that Ansible itself adds."""
 WEB = {"name": "web", "namespace": "default"}
 MACHINE = {"domain": {"memory": {"guest": "1Gi"}}}
 TASKS: dict[str, dict[str, Any]] = {
@@ -35,7 +35,7 @@ TASKS: dict[str, dict[str, Any]] = {
     "kubevirt_pool_info": WEB,
     "kubevirt_control_plane_info": {},
 }
-"""One for each module that asks an API server."""
+"""One for each module that uses an API server."""
 WAITING = [name for name in TASKS if name not in ("kubevirt_service", "kubevirt_control_plane_info")]
 REFUSAL = {"status", "server_reason", "causes"}
 

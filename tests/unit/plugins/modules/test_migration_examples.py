@@ -41,7 +41,7 @@ DONE: dict[str, tuple[str, Callable[[World], bool], bool]] = {
     "Begin to move a machine, and do not wait": ("stay", lambda w: unfinished(w) == ["database"], False),
     "Cancel that": ("", lambda w: not unfinished(w), False),
 }  # fmt: skip
-"""What is set before, what is so after it, and whether it does it each time."""
+"""What is set before, what holds after it, and whether each run makes a change."""
 
 
 def world() -> World:

@@ -36,7 +36,7 @@ LOADED = {
     "kubevirt_api": "desired names run_strategies",
 }
 COSTLY = {"asyncio", "concurrent.futures", "kubernetes", "queue", "urllib.request", "xml", "yaml"}
-"""What is dear, and ansible-core itself does not load. A kubeconfig that is JSON, as here, needs no YAML."""
+"""Expensive imports that ansible-core itself does not load. A kubeconfig in JSON, as here, needs no YAML."""
 MODULE = "ansible_collections.virtops.kubevirt.plugins.modules.kubevirt_vm"
 PLUGINS = "ansible_collections/virtops/kubevirt/plugins"
 PACKAGES = [*(PLUGINS.rsplit("/", up)[0] for up in (3, 2, 1, 0)), f"{PLUGINS}/modules", f"{PLUGINS}/module_utils"]

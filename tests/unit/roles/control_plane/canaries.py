@@ -78,11 +78,11 @@ CANARIES = {
     "log_level": Canary("WARNING", '"value": "WARNING"', CLUSTER | NODES),
 }
 EVERYWHERE = {"namespace": "canary-namespace"}
-"""What stands in whatever has a namespace, or names one."""
+"""In every object with a namespace, and in every reference to one."""
 ABSENT = {"network_policies"}
-"""Whose effect is that objects are not there; they are needed for others here."""
+"""Options that remove objects; the other canaries need these objects."""
 NOT_RENDERED = {
     "state", "allow_downgrade", "kubeconfig", "context", "wait", "wait_timeout", "smoke_test", "remove_with_workloads",
     "other_variables",
 }  # fmt: skip
-"""What says how the role goes about it, and nothing of what it applies."""
+"""Options that change how the role works, and not the objects."""

@@ -17,9 +17,9 @@ from ansible_collections.virtops.kubevirt.plugins.module_utils._cluster.owned_ob
 ROLE = Path(__file__).resolve().parents[4] / "roles" / "control_plane"
 K8S = "kubernetes.core.k8s"
 USERS = "{{ __control_plane_found.workload_objects }}"
-"""Machines, which users made; they go if control_plane_remove_with_workloads says so."""
+"""Machines of users; removed only with control_plane_remove_with_workloads."""
 MADE = {"{{ __control_plane_serving.superfluous }}", "{{ __control_plane_left.made }}"}
-"""What module kubevirt_control_plane_info found to carry our marks."""
+"""Objects that kubevirt_control_plane_info returned because of our marks."""
 KNOWN = yaml.safe_load((ROLE / "vars/main.yml").read_text())
 
 

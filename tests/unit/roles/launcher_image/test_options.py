@@ -21,7 +21,7 @@ OF_THE_BUILD = {
     "names", "prefix", "tag", "archives", "build_host", "build_python", "build_become", "debian_mirror",
     "debian_security_mirror", "http_proxy", "https_proxy", "no_proxy",
 }  # fmt: skip
-"""Those of names are with the nodes' tasks, too."""
+"""The names of images are passed to the tasks on nodes too."""
 OF_THE_ROLE = {"state", "registry"}
 
 

@@ -26,7 +26,7 @@ TASKS = 100
 MOST_PER_SECOND = 2.0
 WINDOW_SECONDS = 10.0
 PATIENCE_SECONDS = 6 * 3600.0
-"""Where four of five answers do not come, both of what a judge reads seldom do within one try."""
+"""When four of five responses are lost, a judge's two reads seldom both succeed in one attempt."""
 JSON = "application/json"
 OF_READS = ("busy", "busy: 0", "busy: 1", "page", "cut", "silent")
 OF_WATCHES = (*OF_READS, "empty", "one event", "mute")

@@ -44,7 +44,7 @@ OF_A_MACHINE: dict[str, dict[str, Any]] = {
     "a text that has a mapping": {"image": {"user": "canary"}},
     "a mapping written as a text": {"annotations": "kubevirt.io/ignitiondata=canary"},
 }
-"""Of options that kubevirt_vm has for one machine, at its top and in `vms`."""
+"""Options of kubevirt_vm for one machine, at the top level and in `vms`."""
 
 
 def test_a_number_as_a_secret_is_hidden() -> None:

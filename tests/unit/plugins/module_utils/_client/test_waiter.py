@@ -57,9 +57,9 @@ class Server:
         self.things: dict[str, Object] = {}
         self.version = 0
         self.asked: list[str] = []
-        """What was asked for: "read", or the version that a watch goes on from."""
+        """The requests: "read", or the version at which a watch starts."""
         self.refusals: list[VirtError] = []
-        """Of the reads to come."""
+        """Errors of the next reads."""
         self.longest = 0.0
         self.open = 0
 
