@@ -288,7 +288,7 @@ def test_a_set_is_created_scaled_and_left_to_an_autoscaler(task: Task, api: Api)
     (replica_set,) = task("kubevirt_replicaset_info", name="workers")["resources"]
     assert (replica_set["spec"]["replicas"], replica_set["spec"]["template"]["spec"]["hostname"]) == (3, "h")
     late = task("kubevirt_replicaset_info", name="workers", wait=True, wait_timeout=1)
-    assert "default/workers is not ready after 1 s: 0 of 3 instances are ready, 0 are there" in late["msg"]
+    assert "default/workers is not ready after 1 s: 0 of 3 instances are ready, 0 exist" in late["msg"]
     assert task("kubevirt_replicaset", name="workers", state="absent", wait=True)["method"] == "delete"
     assert task("kubevirt_replicaset", name="workers", state="absent")["changed"] is False
 
@@ -318,7 +318,7 @@ def test_a_pool_is_created_changed_and_left_to_an_autoscaler(task: Task, api: Ap
     assert (pool["spec"]["replicas"], pool["spec"]["updateStrategy"]) == (3, {"unmanaged": {}})
     assert pool["spec"]["virtualMachineTemplate"]["spec"]["template"]["spec"]["hostname"] == "h"
     late = task("kubevirt_pool_info", name="pooled", wait=True, wait_timeout=1)
-    assert "default/pooled is not ready after 1 s: 0 of 3 machines are ready, 0 are there" in late["msg"]
+    assert "default/pooled is not ready after 1 s: 0 of 3 machines are ready, 0 exist" in late["msg"]
     assert task("kubevirt_pool", name="pooled", state="absent", wait=True)["method"] == "delete"
     assert task("kubevirt_pool", name="pooled", state="absent")["changed"] is False
 

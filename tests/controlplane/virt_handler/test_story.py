@@ -224,7 +224,7 @@ async def test_a_pod_that_is_listed_again_is_the_same_launcher(running: Node) ->
     ("error", "said"),
     [
         (LookupError("the Pod has no interface eth0"), "no interface eth0"),
-        (TimeoutError(), "no end of it within its time"),
+        (TimeoutError(), "it did not end in time"),
     ],
     ids=["with words", "without"],
 )

