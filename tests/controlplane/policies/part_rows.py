@@ -33,7 +33,10 @@ PART_ROWS: dict[str, Row] = {
         KUBELET, f"{PLACED_PLAIN}/status", "cannot update labels through pod status", made_by="1"
     ),
     "a plain Pod says whose it is with its status, by virt-controller": labels(
-        CONTROLLER.unbound, f"{PLAIN}/status", "denied request", made_by="1"  # by either of two policies
+        CONTROLLER.unbound,
+        f"{PLAIN}/status",
+        "denied request",
+        made_by="1",  # by either of two policies
     ),
     "a plain Pod is given a VM's name with its status": labels(
         ROOT, f"{PLAIN}/status", LABELS + "vm.kubevirt.io/name", vm="x"
