@@ -10,7 +10,7 @@ the host. The one sysctl (a safe one) lets the DHCP server bind its port without
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -40,6 +40,25 @@ ONLY_ASK_TO_EVICT = "descheduler.alpha.kubernetes.io/request-evict-only"
 """Tells a descheduler that a refused eviction is in progress: virt-api has started a migration."""
 PORT_NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,13}[a-z0-9])?", re.ASCII)
 DEFAULT_CONTAINER = "kubectl.kubernetes.io/default-container"
+Annotation = Callable[[VirtualMachineInstance, Launch, Collection[str], "Target | None"], str | None]
+"""The value of an annotation of a launcher Pod. None: the Pod does not have it."""
+_OWN_ANNOTATIONS: dict[str, Annotation] = {
+    names.DOMAIN: lambda vmi, _launch, _kept_from, _target: vmi.metadata.name,
+    ONLY_ASK_TO_EVICT: lambda *_: "",
+    PLAN_ANNOTATION: lambda _vmi, launch, _kept_from, _target: render_plan(launch.plan),
+    names.VCPUS: lambda vmi, _launch, _kept_from, _target: str(vmi.spec.domain.vcpus),
+    names.GUEST_MEMORY: lambda vmi, _launch, _kept_from, _target: (
+        str(guest_bytes(vmi.spec.domain)) if most_bytes(vmi.spec.domain) else None
+    ),
+    NETWORK_ANNOTATION: lambda _vmi, launch, _kept_from, _target: (
+        None if launch.network is None else render_network(launch.network)
+    ),
+    DEFAULT_CONTAINER: lambda *_: COMPUTE,
+    names.EXCLUDED_NODES: lambda _vmi, _launch, kept_from, _target: ",".join(sorted(kept_from)) or None,
+    names.MIGRATION_JOB_NAME: lambda _vmi, _launch, _kept_from, target: None if target is None else target.migration,
+}
+OWN_ANNOTATIONS = frozenset(_OWN_ANNOTATIONS)
+"""Names of all annotations that come from the control plane. Others may be a user's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,10 +111,7 @@ def build_launcher_pod(
 def _metadata(vmi: VirtualMachineInstance, launch: Launch, kept_from: Collection[str], target: Target | None) -> Json:
     meta = vmi.metadata
     job = {} if target is None else {names.MIGRATION_JOB: target.migration_uid}
-    migration_name = {} if target is None else {names.MIGRATION_JOB_NAME: target.migration}
-    guest_memory = {names.GUEST_MEMORY: str(guest_bytes(vmi.spec.domain))} if most_bytes(vmi.spec.domain) else {}
-    network = {} if launch.network is None else {NETWORK_ANNOTATION: render_network(launch.network)}
-    excluded_nodes = {names.EXCLUDED_NODES: ",".join(sorted(kept_from))} if kept_from else {}
+    own = {name: value(vmi, launch, kept_from, target) for name, value in _OWN_ANNOTATIONS.items()}
     return {
         "name": launch.pod_name if target is None else target.pod_name,
         "namespace": meta.namespace,
@@ -109,15 +125,7 @@ def _metadata(vmi: VirtualMachineInstance, launch: Launch, kept_from: Collection
         },
         "annotations": {
             **passed_annotations(meta.annotations),
-            names.DOMAIN: meta.name,
-            ONLY_ASK_TO_EVICT: "",
-            PLAN_ANNOTATION: render_plan(launch.plan),
-            names.VCPUS: str(vmi.spec.domain.vcpus),
-            **guest_memory,
-            **network,
-            DEFAULT_CONTAINER: COMPUTE,
-            **excluded_nodes,
-            **migration_name,
+            **{name: value for name, value in own.items() if value is not None},
         },
         "ownerReferences": [owner_reference(vmi)],
     }

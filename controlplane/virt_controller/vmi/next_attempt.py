@@ -14,15 +14,15 @@ from typing import NamedTuple
 
 import msgspec
 from kubevirt_api import condition_types
-from kubevirt_api.names import DOMAIN, FURTHER_ATTEMPTS
+from kubevirt_api.names import FURTHER_ATTEMPTS
 
-from controlplane.api.launch_plan import PLAN_ANNOTATION
 from controlplane.api.objects.phase import BEFORE_HAND_OVER
 from controlplane.api.objects.pod import Failure, Pod, find_end_failure, find_start_failure, sanitize
 from controlplane.api.objects.start_limits import read_limit
 from controlplane.api.objects.vmi.instance import FailedAttempt, VirtualMachineInstanceStatus
 from controlplane.domain.volumes.kind import Mounted
 from controlplane.domain.volumes.registry import volumes_in_pod
+from controlplane.virt_controller.vmi.launcher_pod import OWN_ANNOTATIONS
 from controlplane.virt_controller.vmi.run_timeout import find_timeout, has_sandbox, names_time
 from controlplane.virt_controller.vmi.world import World, lacks_launcher_image
 
@@ -36,8 +36,6 @@ NOT_STARTED = frozenset({"StartError", "ContainerCannotRun"})
 """Reasons of a container that the runtime could not start: a missing device, or a runtime error."""
 DEVICES_FAILED = "UnexpectedAdmissionError"
 """A device plugin did not provide an allocated device."""
-OURS = frozenset({DOMAIN, PLAN_ANNOTATION, "kubectl.kubernetes.io/default-container", "kubevirt.io/kept-from-nodes"})
-"""Annotations of every launcher Pod. Others may be a user's, and may make the creation of the sandbox fail."""
 FROM_NODE = frozenset({"name", "image", "emptyDir"})
 """Kinds of volumes that depend on the node alone. Images are pulled after the sandbox is created."""
 MESSAGE_LENGTH = 256
@@ -112,7 +110,9 @@ def _is_sandbox_unspoilt(pod: Pod, world: World) -> bool:
     another. So does a timeout that is too short for a busy node.
     """
     is_plain = not names_time(world) and all(set(mounted.volume) <= FROM_NODE for mounted in _mounted(world))
-    return is_plain and not has_sandbox(pod) and not set(pod.metadata.annotations) - OURS and _says_nothing(pod)
+    # Another annotation may be a user's, and may make the creation of the sandbox fail.
+    is_plain = is_plain and set(pod.metadata.annotations) <= OWN_ANNOTATIONS
+    return is_plain and not has_sandbox(pod) and _says_nothing(pod)
 
 
 def _says_nothing(pod: Pod) -> bool:

@@ -17,6 +17,7 @@ from controlplane.api.objects.pod import Pod
 from controlplane.engine.errors import Forbidden
 from controlplane.engine.plan import RefusedStep
 from controlplane.virt_controller.vmi.decide import decide
+from controlplane.virt_controller.vmi.launcher_pod import build_launcher_pod
 from controlplane.virt_controller.vmi.next_attempt import MESSAGE_LENGTH, explain_next_attempt, find_retriable_failure
 from controlplane.virt_controller.vmi.status import derive_status, next_phase
 from controlplane.virt_controller.vmi.world import CreatePod, World
@@ -192,6 +193,20 @@ def test_which_failures_are_retried_and_which_are_the_nodes_fault(title: str) ->
     failure = find_retriable_failure(world)
     assert (failure.trouble.reason if failure else None) == reason
     assert (failure is not None and failure.is_nodes) == is_nodes
+
+
+def test_the_control_planes_own_annotations_do_not_hide_that_the_node_made_no_sandbox() -> None:
+    """The Pod as it is built, with every annotation of a first Pod and none of a user."""
+    devices = {"interfaces": [{"name": "n", "masquerade": {}}]}
+    domain = {"memory": {"guest": "1Gi", "maxGuest": "2Gi"}, "devices": devices}
+    vmi = a_vmi(node="node-1", spec={"domain": domain, "networks": [{"name": "n", "pod": {}}]}, **S)
+    body = build_launcher_pod(
+        vmi, attempt=1, image="launcher:1", configuration=KubeVirtConfiguration(), kept_from=("node-2",)
+    )
+    body["spec"]["nodeName"] = "node-1"
+    failure = find_retriable_failure(vmi_world(vmi, decode(body, Pod), **LATE))
+    assert failure is not None
+    assert failure.is_nodes
 
 
 @pytest.mark.parametrize(
