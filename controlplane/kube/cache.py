@@ -127,22 +127,6 @@ def by_owner(obj: PartialObject) -> Iterable[str]:
     return [owner.uid for owner in obj.metadata.owner_references or ()]
 
 
-class _Status(msgspec.Struct, frozen=True, rename="camel"):
-    node_name: str = ""
-
-
-class _WithStatus(msgspec.Struct, frozen=True):
-    status: _Status = _Status()
-
-
-_status_decoder = msgspec.json.Decoder(_WithStatus)
-
-
-def by_node(obj: PartialObject) -> Iterable[str]:
-    """Index by status.nodeName; "" without a node."""
-    return (_status_decoder.decode(obj.raw).status.node_name,)
-
-
 def by_lack_of_controller(obj: PartialObject) -> Iterable[str]:
     """Index objects without a controlling owner by their namespace."""
     owners = obj.metadata.owner_references or ()

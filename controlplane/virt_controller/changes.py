@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import msgspec
 from kubevirt_api.names import SCHEDULABLE
@@ -15,6 +15,7 @@ from controlplane.api.objects.meta import ObjectMeta
 from controlplane.api.objects.node import Node
 from controlplane.api.objects.resources import VIRTUAL_MACHINE_INSTANCE, Key
 from controlplane.engine.ports import Cache
+from controlplane.kube.cache import PartialObject
 
 BY_NODE = "node"
 """Index of VMIs by status.nodeName; "" for VMIs without a node."""
@@ -78,6 +79,11 @@ def node_of(raw: bytes) -> Node:
 def schedulable_label(raw: bytes | None) -> tuple[bool, str | None]:
     """Return whether a Node exists, and its label that allows VMIs to be scheduled to it."""
     return (False, None) if raw is None else (True, node_of(raw).metadata.labels.get(SCHEDULABLE))
+
+
+def by_node(vmi: PartialObject) -> Iterable[str]:
+    """Return the value of a VMI in BY_NODE."""
+    return (status_of(vmi.raw).node_name,)
 
 
 def controlling_vmis(key: Key, raw: bytes) -> list[Key]:

@@ -9,8 +9,7 @@ from collections.abc import Iterator
 
 from controlplane.api.objects.resources import NODE, VIRTUAL_MACHINE_INSTANCE, VIRTUAL_MACHINE_INSTANCE_MIGRATION, Key
 from controlplane.engine.ports import Cache
-from controlplane.kube.cache import by_node
-from controlplane.virt_controller.changes import BY_NODE, node_of, status_of
+from controlplane.virt_controller.changes import BY_NODE, by_node, node_of, status_of
 from controlplane.virt_controller.controller import Controller, KeysOf, Watch
 from controlplane.virt_controller.dependencies import Dependencies
 from controlplane.virt_controller.evacuation.reconciler import EvacuationReconciler

@@ -13,6 +13,7 @@ from prometheus_client import Metric
 from prometheus_client.core import GaugeMetricFamily
 
 from controlplane.api.timestamps import read_timestamp
+from controlplane.virt_controller.metrics.migrations import read_migrations
 
 NO_NAME = "<none>"
 """Name of a migration that does not exist any more, as in KubeVirt."""
@@ -36,18 +37,6 @@ class Moved(NamedTuple):
     moving: Moving
 
 
-class _Meta(msgspec.Struct, gc=False):
-    uid: str = ""
-    name: str = ""
-
-
-class _Migration(msgspec.Struct):
-    metadata: _Meta = msgspec.field(default_factory=_Meta)
-
-
-_decoder = msgspec.json.Decoder(_Migration)
-
-
 def migration_times(moved: list[Moved], migrations: Callable[[], Iterable[bytes]]) -> Iterator[Metric]:
     """Yield the metrics. Migrations are read only if a VMI has one to name."""
     starts = GaugeMetricFamily(
@@ -58,7 +47,8 @@ def migration_times(moved: list[Moved], migrations: Callable[[], Iterable[bytes]
         "The time at which the migration ended.",
         labels=(*_LABELS, "status"),
     )
-    names = dict(_names(migrations())) if moved else {}
+    metadata = (migration.metadata for migration in read_migrations(migrations())) if moved else ()
+    names = {meta.uid: meta.name for meta in metadata}
     for instance, moving in moved:
         labels = (*instance, names.get(moving.migration_uid, NO_NAME))
         if (seconds := read_timestamp(moving.start_timestamp)) is not None:
@@ -72,12 +62,3 @@ def _how(moving: Moving) -> str:
     if not moving.completed:
         return ""
     return "failed" if moving.failed else "succeeded"
-
-
-def _names(cached: Iterable[bytes]) -> Iterator[tuple[str, str]]:
-    for raw in cached:
-        try:
-            meta = _decoder.decode(raw).metadata
-        except (msgspec.DecodeError, UnicodeError):  # the migration controller reports that
-            continue
-        yield meta.uid, meta.name

@@ -26,6 +26,7 @@ ENDS = {"succeeded": SUCCEEDED, "failed": FAILED}
 
 
 class _Meta(msgspec.Struct, gc=False):
+    uid: str = ""
     name: str = ""
     namespace: str = ""
 
@@ -61,7 +62,7 @@ class Migrations(Collector):
     def collect(self) -> Iterator[Metric]:
         """Yield all metrics on the leader only: other replicas would count each migration again."""
         if self._is_leader():
-            yield from _metrics(list(_read(self._migrations())))
+            yield from _metrics(list(read_migrations(self._migrations())))
 
 
 def _metrics(migrations: list[_Migration]) -> Iterator[Metric]:
@@ -83,7 +84,8 @@ def _metrics(migrations: list[_Migration]) -> Iterator[Metric]:
         yield ended
 
 
-def _read(cached: Iterable[bytes]) -> Iterator[_Migration]:
+def read_migrations(cached: Iterable[bytes]) -> Iterator[_Migration]:
+    """Decode the migrations that can be decoded."""
     for raw in cached:
         try:
             yield _decoder.decode(raw)

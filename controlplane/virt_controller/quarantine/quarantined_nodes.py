@@ -5,20 +5,11 @@
 
 from __future__ import annotations
 
-import msgspec
 from kubevirt_api.names import QUARANTINED
 
-from controlplane.api.objects.meta import Node as Struct
-from controlplane.api.objects.meta import ObjectMeta
 from controlplane.api.objects.resources import Key
 from controlplane.engine.ports import Cache
-
-
-class _Labelled(Struct, frozen=True, kw_only=True):
-    metadata: ObjectMeta = ObjectMeta()
-
-
-_decoder = msgspec.json.Decoder(_Labelled)
+from controlplane.virt_controller.changes import meta_of
 
 
 class QuarantinedNodes:
@@ -32,6 +23,6 @@ class QuarantinedNodes:
         return self._names
 
     def _follow(self, key: Key, _before: bytes | None, after: bytes | None) -> None:
-        is_quarantined = after is not None and QUARANTINED in _decoder.decode(after).metadata.labels
+        is_quarantined = QUARANTINED in meta_of(after).labels
         if is_quarantined != (key.name in self._names):
             self._names = self._names | {key.name} if is_quarantined else self._names - {key.name}

@@ -8,7 +8,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
-import msgspec
 from kubevirt_api.names import QUARANTINED
 
 from controlplane.api.objects.decode import decode
@@ -19,6 +18,7 @@ from controlplane.engine.errors import Conflict, NotFound, Unavailable
 from controlplane.engine.plan import Plan, RefusedStep
 from controlplane.engine.ports import Api, Clock
 from controlplane.engine.read_your_writes import ReadYourWritesCache
+from controlplane.virt_controller.changes import node_of
 from controlplane.virt_controller.quarantine.decide import decide, newly_withheld
 from controlplane.virt_controller.quarantine.failure_attribution import AttributedFailure, FailureAttribution
 from controlplane.virt_controller.quarantine.quarantine_label import label_of, render_label
@@ -184,10 +184,7 @@ class QuarantineReconciler:
         self._failures.note(before, after, self._clock.monotonic())
 
 
-_node_decoder = msgspec.json.Decoder(Node)
-
-
 def _gist(raw: bytes) -> tuple[str | None, bool]:
     """Return the state that decisions depend on. Other changes of a Node are ignored."""
-    node = _node_decoder.decode(raw)
+    node = node_of(raw)
     return label_of(node), ObservedNode(node=node).is_fit

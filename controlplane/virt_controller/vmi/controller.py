@@ -12,10 +12,11 @@ from kubevirt_api.names import QUARANTINED
 from controlplane.api.objects.phase import SCHEDULED
 from controlplane.api.objects.resources import KUBEVIRT, NODE, POD, VIRTUAL_MACHINE_INSTANCE, Key
 from controlplane.engine.ports import Cache
-from controlplane.kube.cache import by_node
 from controlplane.virt_controller.changes import (
     BY_NODE,
+    by_node,
     controlling_vmis,
+    meta_of,
     node_of,
     schedulable_label,
     status_of,
@@ -92,7 +93,7 @@ def _is_out_of_service(raw: bytes | None) -> bool | None:
 
 
 def _is_quarantined(raw: bytes | None) -> bool:
-    return raw is not None and QUARANTINED in node_of(raw).metadata.labels
+    return QUARANTINED in meta_of(raw).labels
 
 
 def sources(deps: Dependencies, reconciler: VmiReconciler, enqueue: Enqueue) -> None:
