@@ -13,6 +13,9 @@ from typing import Any
 
 import yaml
 
+from controlplane.api.objects.replica_set import VirtualMachineInstanceReplicaSet
+from controlplane.api.objects.resources import VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, Resource
+
 FOLDER = Path(__file__).parents[1] / "golden" / "objects"
 NAMES = tuple(sorted(path.stem for path in FOLDER.glob("*.yaml")))
 
@@ -20,6 +23,24 @@ NAMES = tuple(sorted(path.stem for path in FOLDER.glob("*.yaml")))
 def load(name: str) -> dict[str, Any]:
     """Load one manifest; the caller may change it."""
     return copy.deepcopy(_read(name))
+
+
+SET = VirtualMachineInstanceReplicaSet.resource
+KINDS = (VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, SET)
+"""The kinds that contain the spec of a VMI."""
+
+
+def machine(resource: Resource) -> dict[str, Any]:
+    """Return a good object of a kind whose VMI spec has every field."""
+    vm = load("vm-full")
+    template, base = vm["spec"]["template"], {"apiVersion": "kubevirt.io/v1", "kind": resource.kind}
+    if resource == VIRTUAL_MACHINE_INSTANCE:
+        return base | {"metadata": vm["metadata"] | template["metadata"], "spec": template["spec"]}
+    if resource == SET:
+        labels = template["metadata"]["labels"]
+        spec = {"replicas": 1, "selector": {"matchLabels": labels}, "template": template}
+        return base | {"metadata": vm["metadata"], "spec": spec}
+    return vm
 
 
 @cache
@@ -46,7 +67,7 @@ def changed(manifest: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
 def paths(value: Any, path: str = "") -> Iterator[str]:
     """Yield the path of every value in a manifest, as `changed` takes it."""
     inside = enumerate(value) if isinstance(value, list) else value.items() if isinstance(value, dict) else ()
-    for name, one in inside:
+    for name, member in inside:
         here = f"{path}/{name}" if path else str(name)
         yield here
-        yield from paths(one, here)
+        yield from paths(member, here)

@@ -123,27 +123,6 @@ async def test_a_vmi_that_cannot_be_migrated_is_refused_with_code_and_reason(
         await migrate(client, "nothing")
 
 
-@pytest.mark.parametrize(
-    ("spec", "field"),
-    [
-        ({"vmiName": ""}, "spec.vmiName"),
-        ({"priority": "system-critical"}, "spec.priority"),
-        ({"sendTo": {"migrationID": "a", "connectURL": "b"}}, "spec.sendTo"),
-        ({"receive": {"migrationID": "a"}}, "spec.receive"),
-        ({"vmName": "moves"}, "spec.vmName"),
-        ({"addedNodeSelector": {"a b": "c"}}, "spec.addedNodeSelector[a b]"),
-    ],
-)
-async def test_an_invalid_migration_is_refused_with_its_field(client: Client, spec: Any, field: str) -> None:
-    body = a_migration("nothing")
-    body["spec"] |= spec
-    with pytest.raises(Invalid) as refused:
-        await client.create(KIND, "default", body)
-
-    causes: Any = refused.value.details.get("causes", [])
-    assert [cause["field"] for cause in causes] == [field], refused.value
-
-
 async def test_users_may_not_change_a_migration(client: Client, controller: Client) -> None:
     await have(client, controller, "held")
     migration = await client.create(KIND, "default", a_migration("held"))

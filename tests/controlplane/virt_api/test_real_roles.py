@@ -28,7 +28,7 @@ KINDS = "virtualmachines virtualmachineinstances virtualmachineinstancereplicase
 MIGRATIONS = "virtualmachineinstancemigrations"
 SCALE = "virtualmachineinstancereplicasets/scale"
 POWER = "pause unpause reset softreboot freeze unfreeze evacuate evacuate/cancel"
-TOLD = "guestosinfo userlist filesystemlist"
+GUEST_INFO = "guestosinfo userlist filesystemlist"
 MAY = (
     ("get list watch", "kubevirt.io", KINDS, READERS),
     ("create update patch delete", "kubevirt.io", KINDS, MAKERS),
@@ -52,7 +52,7 @@ MAY = (
     (
         "get",
         "subresources.kubevirt.io",
-        " ".join(f"virtualmachineinstances/{subresource}" for subresource in TOLD.split()),
+        " ".join(f"virtualmachineinstances/{subresource}" for subresource in GUEST_INFO.split()),
         READERS,
     ),
     ("get", "subresources.kubevirt.io", "virtualmachines/expand-spec", READERS),

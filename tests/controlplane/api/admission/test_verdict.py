@@ -11,10 +11,8 @@ import pytest
 from kubevirt_api import names
 
 from controlplane.api.admission.verdict import Request, Settings, Verdict, review
-from controlplane.api.objects.resources import Resource
 from controlplane.virt_controller.vm.template import template_hash
-from tests.controlplane.api import golden, relocated
-from tests.controlplane.api.corpus import ROWS, Row
+from tests.controlplane.api import golden
 
 SETTINGS = Settings(serves_data_volumes=True)
 ACCOUNT = "system:serviceaccount:kubevirt:kubevirt-controller"
@@ -33,29 +31,6 @@ def stored(name: str) -> dict[str, Any]:
     """Return a manifest as it is after its creation."""
     manifest = golden.load(name)
     return create(manifest).patched or manifest
-
-
-@pytest.mark.parametrize(
-    ("resource", "row"),
-    [
-        pytest.param(kind, row, id=f"{row.title}-{kind.kind}")
-        for kind in relocated.KINDS
-        for row in ROWS
-        if relocated.fits(row, kind)
-    ],
-)
-def test_a_malformed_machine_is_refused_with_field_and_remedy(resource: Resource, row: Row) -> None:
-    bad = relocated.relocated(row, resource)
-    begun = time.process_time()
-    verdict = create(bad)
-    seconds = time.process_time() - begun
-
-    problems = [(problem.path, problem.message) for problem in verdict.problems]
-    field = relocated.field(row, resource)
-    assert [path for path, message in problems if path.endswith(field) and row.words in message], problems
-    assert verdict.patched is None
-    assert all(len(str(problem)) < 500 for problem in verdict.problems)
-    assert seconds < 0.5
 
 
 @pytest.mark.parametrize("name", golden.NAMES)

@@ -18,7 +18,7 @@ from controlplane.api.objects.decode import decode_vm, decode_vmi
 from controlplane.api.objects.resources import VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE
 from controlplane.api.objects.vm import VirtualMachine
 from controlplane.api.schema.shape import shapes
-from tests.controlplane.api.relocated import machine
+from tests.controlplane.api.golden import machine
 
 THREADS = 8
 VM = machine(VIRTUAL_MACHINE)

@@ -18,7 +18,7 @@ from controlplane.api.admission.validate.check import check_instance, check_obje
 from controlplane.api.objects.kubevirt import KubeVirtConfiguration
 from controlplane.api.registry import KINDS, by_name
 from tests.controlplane.api import golden
-from tests.controlplane.api.corpus import REQUIRED, asked
+from tests.controlplane.api.admission.validate.test_affinity import REQUIRED, on_label
 
 CONFIGURATION = KubeVirtConfiguration()
 VMI = by_name(KINDS)["VirtualMachineInstance"]
@@ -32,7 +32,7 @@ def unknown(count: int) -> dict[str, Any]:
 
 
 def with_values(obj: dict[str, Any], count: int) -> dict[str, Any]:
-    return golden.changed(obj, AFFINITY, {"nodeAffinity": {REQUIRED: asked("a", "In", *["_"] * count)}})
+    return golden.changed(obj, AFFINITY, {"nodeAffinity": {REQUIRED: on_label("a", "In", *["_"] * count)}})
 
 
 def work(obj: dict[str, Any]) -> int:

@@ -10,6 +10,7 @@ import pytest
 from controlplane.api.admission.validate.probes import check_probes
 from controlplane.api.objects.decode import decode
 from controlplane.api.objects.vmi.instance import VirtualMachineInstanceSpec
+from tests.controlplane.api.admission.malformed import assert_refused, each, row
 
 POD = {"networks": [{"name": "default", "pod": {}}]}
 CONNECT = {"livenessProbe": {"tcpSocket": {"port": 53}}}
@@ -63,3 +64,39 @@ def test_a_guest_that_starts_paused_has_no_liveness_probe() -> None:
         "spec.startStrategy: a guest that waits for an unpause passes no livenessProbe; remove one of the two"
     ]
     assert problems(None, startStrategy="Paused", readinessProbe=ping) == []
+
+
+LIVENESS = "livenessProbe"
+PING = {"guestAgentPing": {}}
+
+MALFORMED = [
+    row("unknown start strategy", "startStrategy", "Lazy", "allowed: Paused"),
+    row(
+        "probe with two handlers",
+        LIVENESS,
+        {"tcpSocket": {"port": 80}, "exec": {"command": ["a"]}},
+        "has exec and tcpSocket; a probe has exactly one",
+    ),
+    row("probe without a handler", LIVENESS, {"periodSeconds": 5}, "set one of exec"),
+    row("a ping with settings", LIVENESS, {"guestAgentPing": {"a": 1}}, "takes no settings", at="guestAgentPing"),
+    row("port 0", LIVENESS, {"tcpSocket": {"port": 0}}, "from 1 to 65535", at="tcpSocket.port"),
+    row("a port by name", LIVENESS, {"tcpSocket": {"port": "http"}}, "a whole number", at="tcpSocket.port"),
+    row("a port not forwarded", LIVENESS, {"httpGet": {"port": 79}}, "add it to the ports", at="httpGet.port"),
+    row(
+        "a probe of another host",
+        LIVENESS,
+        {"httpGet": {"port": 80, "host": "169.254.169.254"}},
+        "remove it",
+        at="livenessProbe.httpGet.host",
+    ),
+    row("liveness with two successes", LIVENESS, {**PING, "successThreshold": 2}, "must be 1", at="successThreshold"),
+    row("an empty command", LIVENESS, {"exec": {"command": []}}, "must name a program", at="exec.command"),
+    row("a long command", LIVENESS, {"exec": {"command": ["a" * 1000] * 5}}, "at most 4096", at="exec.command"),
+    row("command with a zero byte", LIVENESS, {"exec": {"command": ["a\x00b"]}}, "zero byte", at="exec.command"),
+    row("malformed header", LIVENESS, {"httpGet": {"port": 80, "httpHeaders": [{"name": "a b"}]}}, "header", at="name"),
+]
+
+
+@each(MALFORMED)
+def test_malformed_probes_is_refused_with_field_and_remedy(path: str, value: Any, at: str, words: str) -> None:
+    assert_refused(path, value, at, words)

@@ -1,0 +1,130 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Rules about CPU, memory, firmware and clock."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.controlplane.api.admission.malformed import assert_refused, each, row
+
+KERNEL = "domain/firmware/kernelBoot"
+
+MALFORMED = [
+    row("misspelt domain", "domian", {}, "did you mean domain"),
+    row("no domain", "domain", ..., "is required"),
+    row("zero cores", "domain/cpu/cores", 0, "from 1 to 1024"),
+    row("fractional cores", "domain/cpu/cores", 1.5, "whole number, got 1.5"),
+    row("cores as text", "domain/cpu/cores", "2", "whole number"),
+    row("cores beyond 64 bits", "domain/cpu/cores", 2**70, "from 1 to 1024"),
+    row(
+        "vCPUs above the limit of the board",
+        "domain/cpu",
+        {"cores": 1024, "sockets": 1024, "threads": 1024},
+        "at most 255",
+    ),
+    row("dedicated CPUs", "domain/cpu/dedicatedCpuPlacement", True, "not built"),
+    row(
+        "maxSockets below sockets", "domain/cpu", {"sockets": 8, "maxSockets": 4}, "below sockets", at="cpu.maxSockets"
+    ),
+    row(
+        "maxSockets above the limit of the board",
+        "domain/cpu",
+        {"cores": 4, "sockets": 1, "maxSockets": 64},
+        "so 63 sockets of these",
+        at="cpu.maxSockets",
+    ),
+    row("CPU model with a shell command", "domain/cpu/model", "host-model;rm -rf /", "must be letters"),
+    row(
+        "CPU request above the limit",
+        "domain/resources/requests/cpu",
+        "3",
+        "above limits",
+        at="resources.requests[cpu]",
+    ),
+    row("negative CPU request", "domain/resources/requests/cpu", "-1", "from 0 to 1024", at="resources.requests[cpu]"),
+    row("CPU limit of zero", "domain/resources/limits/cpu", "0", "must be more than 0", at="resources.limits[cpu]"),
+    row("no memory", "domain", {"devices": {}}, "set memory.guest", at="domain.memory.guest"),
+    row("negative memory", "domain/memory/guest", "-1Gi", "must be positive"),
+    row("too little memory", "domain/memory/guest", "512Ki", "at least 1M"),
+    row("too much memory", "domain/memory/guest", "9223372036854775808", "at most 16Ti"),
+    row("memory in an unknown unit", "domain/memory/guest", "1Gib", "not a quantity"),
+    row(
+        "maxGuest for a small guest", "domain/memory", {"guest": "512Mi", "maxGuest": "1Gi"}, "needs 1Gi", at="maxGuest"
+    ),
+    row("guest above maxGuest", "domain/memory", {"guest": "2Gi", "maxGuest": "1Gi"}, "above maxGuest", at="maxGuest"),
+    row(
+        "guest is no multiple of a block",
+        "domain/memory",
+        {"guest": "1025Mi", "maxGuest": "4Gi"},
+        "multiple of 2Mi",
+        at="maxGuest",
+    ),
+    row(
+        "maxGuest above the limit", "domain/memory", {"guest": "1Gi", "maxGuest": "32Ti"}, "at most 16Ti", at="maxGuest"
+    ),
+    row(
+        "maxGuest is no quantity",
+        "domain/memory",
+        {"guest": "1Gi", "maxGuest": "1Gib"},
+        "not a quantity",
+        at="maxGuest",
+    ),
+    row("memory is a list", "domain/memory/guest", ["1Gi"], "must be a quantity"),
+    row("guest above limit", "domain/memory/guest", "4Gi", "limits[memory]"),
+    row(
+        "memory request above the limit",
+        "domain/resources/requests/memory",
+        "3Gi",
+        "above limits",
+        at="resources.requests[memory]",
+    ),
+    row(
+        "a GPU as a resource",
+        "domain/resources/limits",
+        {"nvidia.com/gpu": "1"},
+        "only cpu and memory",
+        at="limits[nvidia.com/gpu]",
+    ),
+    row("machine type with options", "domain/machine/type", "q35,kernel-irqchip=off", "must be letters"),
+    row("unknown machine type", "domain/machine/type", "microvm", "allowed: q35"),
+    row("unknown architecture", "architecture", "mips", "allowed: amd64"),
+    row("malformed UUID", "domain/firmware/uuid", "not-a-uuid", "must be a UUID"),
+    row("serial closes a tag", "domain/firmware/serial", "</serial>", "must be letters"),
+    row("serial with a control character", "domain/firmware/serial", "a\x07b", "\\u0007"),
+    row("bios and efi", "domain/firmware/bootloader", {"bios": {}, "efi": {}}, "exclude"),
+    row("secure boot without SMM", "domain/firmware/bootloader", {"efi": {}}, "smm", at="bootloader.efi.secureBoot"),
+    row(
+        "kernel arguments without a kernel",
+        KERNEL,
+        {"kernelArgs": "quiet"},
+        "need a kernel",
+        at="kernelBoot.kernelArgs",
+    ),
+    row(
+        "kernel path with parent references",
+        KERNEL,
+        {"container": {"image": "a", "kernelPath": "boot/../../../etc/shadow"}},
+        "absolute path",
+        at="kernelBoot.container.kernelPath",
+    ),
+    row(
+        "no kernel in the image",
+        KERNEL,
+        {"container": {"image": "a", "initrdPath": "/initrd"}},
+        "is required",
+        at="kernelBoot.container.kernelPath",
+    ),
+    row("utc and a time zone", "domain/clock/timezone", "Europe/Berlin", "exclude each other"),
+    row("unknown tick policy", "domain/clock/timer/pit/tickPolicy", "sometimes", "allowed: delay"),
+    row("negative grace period", "terminationGracePeriodSeconds", -5, "from 0 to 86400"),
+    row("unknown reboot policy", "domain/rebootPolicy", "Maybe", "allowed: Reboot, Termi"),
+    row("reboot policy is a boolean", "domain/rebootPolicy", True, "must be a string"),
+    row("unknown eviction strategy", "evictionStrategy", "Pray", "allowed: None, LiveMigrate"),
+]
+
+
+@each(MALFORMED)
+def test_malformed_compute_is_refused_with_field_and_remedy(path: str, value: Any, at: str, words: str) -> None:
+    assert_refused(path, value, at, words)

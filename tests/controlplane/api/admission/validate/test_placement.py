@@ -1,0 +1,42 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Rules about node selectors, tolerations, DNS and host name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.controlplane.api.admission.malformed import assert_refused, each, row
+
+MALFORMED = [
+    row("node selector of 64 characters", "nodeSelector", {"a": "b" * 64}, "at most 63", at="nodeSelector[a]"),
+    row("DNS policy None without nameservers", "dnsConfig/nameservers", ..., "set them"),
+    row("four nameservers", "dnsConfig/nameservers", ["192.0.2.1"] * 4, "at most 3"),
+    row("seven search domains", "dnsConfig/searches", ["a"] * 7, "at most 6"),
+    row("search domains of 300 characters", "dnsConfig/searches", ["a" * 150, "b" * 150], "at most 256"),
+    row("nameserver by name", "dnsConfig/nameservers", ["dns"], "not an IP address", at="dnsConfig.nameservers[0]"),
+    row(
+        "toleration seconds without an effect",
+        "tolerations",
+        [{"key": "a", "operator": "Exists", "tolerationSeconds": 60}],
+        "needs effect NoExecute",
+        at="tolerations[0].effect",
+    ),
+    row(
+        "toleration without key", "tolerations", [{"operator": "Equal"}], "operator is Exists", at="tolerations[0].key"
+    ),
+    row(
+        "malformed toleration value",
+        "tolerations",
+        [{"key": "a", "value": "/"}],
+        "is not a label value",
+        at="tolerations[0].value",
+    ),
+    row("host name with a dot", "hostname", "a.b", "DNS label"),
+]
+
+
+@each(MALFORMED)
+def test_malformed_placement_is_refused_with_field_and_remedy(path: str, value: Any, at: str, words: str) -> None:
+    assert_refused(path, value, at, words)
