@@ -81,7 +81,7 @@ class Stage:
             for _unused in range(ROUNDS):
                 processes = [self.controller, *(() if self.node.is_off else (self.handler,))]
                 moved = fair_round(self.store, processes, [self.node], carry=self._carry, schedule=self._schedule)
-                self._tell_changes()
+                self._record_changes()
                 if not moved:
                     return
         raise AssertionError("the stage does not come to rest:\n" + "\n".join(self.lines))
@@ -98,14 +98,14 @@ class Stage:
 
     def guest(self, how: str) -> None:
         """End the one running guest."""
-        (one,) = self.guests()
-        self.act(f"the guest {'powers off' if how == 'shut down' else 'crashes'}", lambda: one.end_guest(how))
+        (guest,) = self.guests()
+        self.act(f"the guest {'powers off' if how == 'shut down' else 'crashes'}", lambda: guest.end_guest(how))
 
     def lose_power(self) -> None:
         self.node.lose_power()
         self.handler.die(None, is_request_out=False)
 
-    def have_power(self) -> None:
+    def restore_power(self) -> None:
         self.node.heal()
         self.handler = Handler(self.node, self.store, Calm(0))
 
@@ -117,25 +117,25 @@ class Stage:
 
     def __exit__(self, *_unused: object) -> None:
         """End both processes."""
-        for item in (self.controller, self.handler):
-            item.die(None, is_request_out=False)
+        for process in (self.controller, self.handler):
+            process.die(None, is_request_out=False)
 
     def text(self) -> str:
         return "\n".join(self.lines) + "\n"
 
-    def _carry(self, one: Process) -> None:
-        call = one.passes[0].call
-        if call.is_write and one is self.controller:
+    def _carry(self, process: Process) -> None:
+        call = process.passes[0].call
+        if call.is_write and process is self.controller:
             self.calls[f"{call.verb} {call.kind}"] += 1
-        one.carry_out(0, "done")
-        self._tell_changes()
+        process.carry_out(0, "done")
+        self._record_changes()
 
     def _schedule(self) -> None:
         for key, body in self.store.list(POD):
             if self.has_room and "nodeName" not in body["spec"]:
                 self.store.set_pod(key, body["metadata"]["uid"], node=self.node.name)
 
-    def _tell_changes(self) -> None:
+    def _record_changes(self) -> None:
         for change in self.store.history[self._seen :]:
             line = _describe(change)
             if line is not None:
@@ -260,26 +260,6 @@ class Users:
         self._stage.act(
             "a user deletes vmirs/web", lambda: self._store.delete(VIRTUAL_MACHINE_INSTANCE_REPLICA_SET, WEB)
         )
-
-    def create_vmi(self) -> None:
-        """Make vm/db the owner of vmi/web."""
-        uid = self._store.get(VIRTUAL_MACHINE, Key("default", "db"))["metadata"]["uid"]
-        owner = {"kind": "VirtualMachine", "name": "db", "uid": uid, "controller": True}
-        meta = {"name": WEB.name, "ownerReferences": [owner], "finalizers": ["example.com/keep"]}
-        body = {"metadata": meta, "spec": {"domain": {"memory": {"guest": "64Mi"}}}}
-        self._stage.act(
-            "somebody creates vmi/web, which belongs to vm/db",
-            lambda: self._store.create(VIRTUAL_MACHINE_INSTANCE, "default", body),
-        )
-
-    def let_go_of_vmi(self) -> None:
-        def go() -> None:
-            self._store.delete(VIRTUAL_MACHINE_INSTANCE, WEB)
-            kept = self._store.get(VIRTUAL_MACHINE_INSTANCE, WEB)["metadata"]["finalizers"]
-            remaining = [item for item in kept if item != "example.com/keep"]
-            self._store.patch(VIRTUAL_MACHINE_INSTANCE, WEB, {"metadata": {"finalizers": remaining or None}})
-
-        self._stage.act("its owner lets go of vmi/web", go)
 
     def delete_vmi(self) -> None:
         self._stage.act("a user deletes vmi/web", lambda: self._store.delete(VIRTUAL_MACHINE_INSTANCE, WEB))
