@@ -39,6 +39,7 @@ def test_without_a_cluster_targets_are_skipped_and_nothing_fails(collection: Pat
 
 
 @pytest.mark.component
+@pytest.mark.nightly
 def test_with_a_cluster_from_a_file_every_target_passes(collection: Path, lab: Lab) -> None:
     config = collection / "tests/integration/integration_config.yml"
     config.write_text(yaml.safe_dump({"kubevirt_kubeconfig": str(lab.kubeconfig)}))

@@ -18,21 +18,26 @@ from tests.lab.real import PODS, a_pod, eventually, node_is_ready, run_pod
 
 pytestmark = pytest.mark.lab
 
-PROGRAMS = [
-    ("etcd", None),
-    ("kube-apiserver", None),
-    ("kube-controller-manager", None),
-    ("kube-scheduler", None),
-    ("lab-storage", None),
-    ("containerd", "node-1"),
-    ("kubelet", "node-1"),
-    ("kube-proxy", "node-2"),
-]
+BY_DAY = {"etcd": None, "kubelet": "node-1"}
+AT_NIGHT = {
+    "kube-apiserver": None,
+    "kube-controller-manager": None,
+    "kube-scheduler": None,
+    "lab-storage": None,
+    "containerd": "node-1",
+    "kube-proxy": "node-2",
+}
 HEAL_SECONDS = 30
 """When to give up; how long it takes is measured by `python -m tests.bench lab-start`."""
 
 
-@pytest.mark.parametrize(("program", "node"), PROGRAMS, ids=[program for program, _unused in PROGRAMS])
+@pytest.mark.parametrize(
+    ("program", "node"),
+    [
+        *(pytest.param(program, node, id=program) for program, node in BY_DAY.items()),
+        *(pytest.param(program, node, id=program, marks=pytest.mark.nightly) for program, node in AT_NIGHT.items()),
+    ],
+)
 def test_killed_program_comes_back_by_itself(two_nodes: Lab, program: str, node: str | None) -> None:
     machine, _unused = faults.find_program(two_nodes, program, node=node)
     killed = faults.kill_program(two_nodes, program, node=node)
@@ -43,6 +48,7 @@ def test_killed_program_comes_back_by_itself(two_nodes: Lab, program: str, node:
     )
 
 
+@pytest.mark.nightly
 def test_pods_outlive_their_kubelet_and_containerd(two_nodes: Lab) -> None:
     run_pod(two_nodes, a_pod("steady", node="node-1"))
     for program in ("kubelet", "containerd"):
@@ -67,6 +73,7 @@ def test_node_comes_back_with_its_pods_after_a_power_cut(two_nodes: Lab) -> None
     eventually(restarted, HEAL_SECONDS, "the node's Pod runs again")
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("victim", ["cp", "node-1"])
 def test_machine_whose_init_was_killed_is_mended(two_nodes: Lab, victim: str) -> None:
     machine = two_nodes.control_plane if victim == "cp" else two_nodes.node(victim)
@@ -77,16 +84,17 @@ def test_machine_whose_init_was_killed_is_mended(two_nodes: Lab, victim: str) ->
     run_pod(two_nodes, a_pod(f"after-{victim}", node="node-1"))
 
 
+@pytest.mark.nightly
 def test_control_plane_that_lost_its_power_keeps_its_data(two_nodes: Lab) -> None:
     item = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "kept"}, "data": {"a": "b"}}
     two_nodes.api().create("/api/v1/namespaces/default/configmaps", item)
     two_nodes.control_plane.kill()
     two_nodes.up()
-    found = two_nodes.api().get("/api/v1/namespaces/default/configmaps/kept")
-    assert found is not None
-    assert found["data"] == {"a": "b"}
+    stored = two_nodes.api().get("/api/v1/namespaces/default/configmaps/kept") or {}
+    assert stored.get("data") == {"a": "b"}
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("hurt", "mend", "state"),
     [
@@ -116,6 +124,7 @@ def test_program_on_several_nodes_needs_a_node(two_nodes: Lab) -> None:
         faults.kill_program(two_nodes, "dockerd")
 
 
+@pytest.mark.nightly
 def test_lab_with_a_frozen_node_goes_down(no_lab: Lab) -> None:
     no_lab.up(1)
     faults.freeze_node(no_lab, "node-1")
@@ -123,14 +132,15 @@ def test_lab_with_a_frozen_node_goes_down(no_lab: Lab) -> None:
     assert not no_lab.state.root.exists()
 
 
-def fail_beside_one_that_ended(name: str) -> None:
+def fail_beside_an_ended_program(name: str) -> None:
     with Lab(name).running(nodes=0) as lab:
         faults.kill_program(lab, "kube-scheduler")
         raise LabError("the test's own")
 
 
-def test_an_error_that_leaves_a_lab_is_told_which_program_had_ended() -> None:
-    with pytest.raises(LabError, match="the test's own") as told:
-        fail_beside_one_that_ended(f"t-told-{os.getpid()}")
-    (words,) = told.value.__notes__
-    assert words.startswith("kube-scheduler on cp ended")
+@pytest.mark.nightly
+def test_an_error_in_a_lab_has_a_note_about_each_ended_program() -> None:
+    with pytest.raises(LabError, match="the test's own") as error:
+        fail_beside_an_ended_program(f"t-note-{os.getpid()}")
+    (note,) = error.value.__notes__
+    assert note.startswith("kube-scheduler on cp ended")

@@ -31,8 +31,8 @@ def test_three_nodes_run_a_pod_and_nothing_is_left_of_them(no_lab: Lab) -> None:
     assert host_traces() == before
 
 
-def test_a_lab_that_is_to_run_begins_with_nothing_of_a_former_one(no_lab: Lab) -> None:
-    """Whoever was killed left one with all that ran on it; what is measured or counted on the next is not its own."""
+@pytest.mark.nightly
+def test_running_removes_a_lab_that_a_killed_process_left(no_lab: Lab) -> None:
     no_lab.up(0, controllers=False)
     namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "former"}}
     no_lab.api().create("/api/v1/namespaces", namespace)
@@ -49,6 +49,7 @@ def test_control_plane_alone_serves_an_api(no_lab: Lab) -> None:
     assert set(no_lab.control_plane.programs()) == {"etcd", "kube-apiserver"}
 
 
+@pytest.mark.nightly
 def test_second_lab_runs_beside_the_first(no_lab: Lab) -> None:
     no_lab.up(1)
     with Lab(f"{no_lab.name}-b").running(nodes=1) as second:
@@ -58,6 +59,7 @@ def test_second_lab_runs_beside_the_first(no_lab: Lab) -> None:
     assert no_lab.api().is_ready()
 
 
+@pytest.mark.nightly
 def test_node_joins_and_has_the_images_of_the_others(no_lab: Lab) -> None:
     no_lab.up(1)
     before = no_lab.node("node-1").pid()
@@ -72,10 +74,6 @@ def test_lab_does_not_shrink(no_lab: Lab) -> None:
         with pytest.raises(LabError, match="has 2 nodes and cannot shrink"):
             no_lab.up(nodes)
     assert no_lab.describe() == known
-
-
-def test_down_of_no_lab_is_no_error(no_lab: Lab) -> None:
-    no_lab.down()
 
 
 def test_command_tells_status_and_kubeconfig(no_lab: Lab) -> None:
