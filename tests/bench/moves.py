@@ -88,7 +88,7 @@ def a_bare_pod(cluster: Cluster, name: str) -> float:
 
 def _move(cluster: Cluster, name: str) -> Moved:
     lab, source = Lab(cluster.name), _granted(cluster)
-    cluster.eventually(lambda: len(_logs(cluster)) == 1, seconds=60, what="one launcher alone has a console")
+    cluster.eventually(lambda: len(_logs(cluster)) == 1, what="one launcher alone has a console")
     body = {
         "apiVersion": "kubevirt.io/v1",
         "kind": "VirtualMachineInstanceMigration",
@@ -100,7 +100,7 @@ def _move(cluster: Cluster, name: str) -> Moved:
         total = timed(cluster, (MIGRATIONS, MIGRATIONS), body, lambda item: _is_over(item, name))
         target = _granted(cluster)
         there = Path(run_directory(lab, target), SERIAL_LOG)
-        cluster.eventually(lambda: ticks.count(there) > TICKS, seconds=60, what="the guest ticks on")
+        cluster.eventually(lambda: ticks.count(there) > TICKS, what="the guest ticks on")
     libvirtd = libvirt_of(lab, target)
     try:
         moved = Moved(total, ticks.gap(here, there), downtime_of(libvirtd.listAllDomains()[0]))

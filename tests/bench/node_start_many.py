@@ -118,7 +118,7 @@ def _start(cluster: Cluster, namespace: str, make: Callable[[str], Object], many
     spent = _used_seconds(cluster.name) - before
     creating.join()
     cluster.kubectl("delete", "vm", "--all", "-n", namespace)
-    cluster.eventually(lambda: not cluster.list("pods", "-n", namespace), seconds=120, what="no launcher is left")
+    cluster.eventually(lambda: not cluster.list("pods", "-n", namespace), what="no launcher is left")
     if len(ran) < many:
         raise AssertionError(f"{len(ran)} of {many} ran within {LIMIT_SECONDS} s")
     return [ran[name] - sent[name] for name in ran], spent

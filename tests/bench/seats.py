@@ -96,7 +96,6 @@ class Seats:
         """Wait until `count` instances run."""
         self._cluster.eventually(
             lambda: sum(phase_of(item) == "Running" for item in self._list()) >= count,
-            seconds=600,
             what=f"{count} instances in {self._namespace} run",
         )
 

@@ -32,8 +32,8 @@ from tests.e2e.deployed import deployed
 APART_SECONDS = (0.0, 1.5)
 GUESTS_SECONDS, OWNERS_SECONDS = 0.2, 0.5
 """Between two polls."""
-SETTLED_SECONDS = 240.0
-"""Times PATIENCE: a crash loop's last wait is five minutes."""
+SETTLED_SECONDS = 720.0
+"""A crash loop's last wait is five minutes."""
 
 Say = Callable[[str], None]
 
@@ -62,7 +62,7 @@ def chaos(cluster: Cluster, *, seconds: float, seed: int, say: Say) -> list[str]
 
 def _settle(cluster: Cluster, people: People, observer: Observer) -> list[str]:
     """Wait until everything matches its declaration; return what does not."""
-    cluster.healthy(seconds=90)
+    cluster.healthy()
     people.let_go_on()
     wrong: list[str] = []
 
@@ -85,7 +85,7 @@ def _is_left(cluster: Cluster, observer: Observer) -> list[str]:
         return [*objects, *map(str, observer.look())]
 
     try:
-        cluster.eventually(lambda: not left(), seconds=60, what="nothing is left")
+        cluster.eventually(lambda: not left(), what="nothing is left")
     except NotYet:
         return [f"left: {item}" for item in left()]
     return []

@@ -18,7 +18,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from tests.e2e.console import PATIENCE, Console, NotYet
+from tests.e2e.console import LIMIT_SECONDS, Console, NotYet
 
 COUNTER = re.compile(r"virtops-guest: counter (\d+)")
 READY = "virtops-guest: ready"
@@ -117,12 +117,12 @@ class Cluster:
         self.kubectl("apply", "-f", "-", given=json.dumps({"apiVersion": "v1", "kind": "List", "items": list(objects)}))
 
     def wait(
-        self, kind: str, name: str, path: str, value: str, *, seconds: float = 60, namespace: str = "default"
+        self, kind: str, name: str, path: str, value: str, *, seconds: float = LIMIT_SECONDS, namespace: str = "default"
     ) -> None:
         """Wait by watch until a field has a value."""
         done = self.try_kubectl(
             *("wait", f"{kind}/{name}", "-n", namespace),
-            *(f"--for=jsonpath={{{path}}}={value}", f"--timeout={seconds * PATIENCE:.0f}s"),
+            *(f"--for=jsonpath={{{path}}}={value}", f"--timeout={seconds:.0f}s"),
         )
         if done.returncode != 0:
             output = self.try_kubectl(
@@ -131,15 +131,13 @@ class Cluster:
             seen = json.dumps(self.get(kind, name, namespace))
             raise NotYet(f"{kind}/{name} {path} is not {value}: {done.stderr}\n{output.stdout[-1500:]}\n{seen}")
 
-    def wait_gone(self, kind: str, name: str, *, seconds: float = 60, namespace: str = "default") -> None:
+    def wait_gone(self, kind: str, name: str, *, seconds: float = LIMIT_SECONDS, namespace: str = "default") -> None:
         """Wait by watch until an object is gone."""
-        done = self.try_kubectl(
-            "wait", f"{kind}/{name}", "-n", namespace, "--for=delete", f"--timeout={seconds * PATIENCE:.0f}s"
-        )
+        done = self.try_kubectl("wait", f"{kind}/{name}", "-n", namespace, "--for=delete", f"--timeout={seconds:.0f}s")
         if done.returncode != 0 and "NotFound" not in done.stderr:
             raise NotYet(f"{kind}/{name} is still there: {done.stderr}\n{json.dumps(self.get(kind, name, namespace))}")
 
-    def running(self, name: str, *, seconds: float = 90, namespace: str = "default") -> dict[str, Any]:
+    def running(self, name: str, *, seconds: float = LIMIT_SECONDS, namespace: str = "default") -> dict[str, Any]:
         """Wait until a VM's instance runs, and return the VMI."""
         self.eventually(lambda: self.get("vmi", name, namespace), seconds=seconds, what=f"vmi/{name} exists")
         self.wait("vmi", name, ".status.phase", "Running", seconds=seconds, namespace=namespace)
@@ -147,7 +145,7 @@ class Cluster:
         assert vmi is not None
         return vmi
 
-    def another(self, name: str, uid: str, *, seconds: float = 60) -> dict[str, Any]:
+    def another(self, name: str, uid: str, *, seconds: float = LIMIT_SECONDS) -> dict[str, Any]:
         """Wait until a VM has an instance with another UID, and return it."""
 
         def look() -> dict[str, Any] | None:
@@ -163,12 +161,12 @@ class Cluster:
         events.sort(key=lambda item: int(item["metadata"]["resourceVersion"]))
         return [(event["type"], event["reason"], event["message"]) for event in events]
 
-    def eventually(self, look: Any, *, seconds: float, what: str) -> Any:
+    def eventually(self, look: Any, *, what: str, seconds: float = LIMIT_SECONDS) -> Any:
         """Poll until the result is truthy, for state without a watch.
 
         Errors of kubectl are retried: a restarted kubelet does not know its Pods yet.
         """
-        deadline = time.monotonic() + seconds * PATIENCE
+        deadline = time.monotonic() + seconds
         trouble: KubectlFailed | None = None
         while True:
             try:
@@ -177,7 +175,7 @@ class Cluster:
             except KubectlFailed as error:
                 trouble = error
             if time.monotonic() > deadline:
-                raise NotYet(f"not within {seconds * PATIENCE} s: {what}") from trouble
+                raise NotYet(f"not within {seconds} s: {what}") from trouble
             time.sleep(0.1)
 
     def launcher(self, vmi: str, namespace: str = "default") -> dict[str, Any]:
@@ -226,14 +224,14 @@ class Cluster:
         emulators: list[str] = json.loads(self.on_node(node, EMULATORS))
         return emulators
 
-    def healthy(self, *, seconds: float = 60) -> None:
+    def healthy(self, *, seconds: float = LIMIT_SECONDS) -> None:
         """Wait until the API serves, nodes are Ready and the Pods of the control plane are."""
         self.eventually(
             lambda: self.try_kubectl("get", "--raw", "/readyz").returncode == 0,
             seconds=seconds,
             what="the API is ready",
         )
-        self.kubectl("wait", "nodes", "--all", "--for=condition=Ready", f"--timeout={seconds * PATIENCE:.0f}s")
+        self.kubectl("wait", "nodes", "--all", "--for=condition=Ready", f"--timeout={seconds:.0f}s")
         self.eventually(lambda: not self._unready(), seconds=seconds, what="the control plane's Pods are Ready")
 
     def _unready(self) -> list[str]:

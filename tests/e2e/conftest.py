@@ -19,12 +19,12 @@ from tests.e2e.deployed import deployed
 from tests.e2e.kubelet_root import deployed_elsewhere
 
 TOGETHER = (
-    ("test_migration", "test_live_changes", "test_chaos", "test_workload_update"),
+    ("test_migration", "test_live_changes", "test_partition", "test_chaos", "test_workload_update"),
     ("test_broken_node", "test_kubelet_root"),
 )
 """Files that share a lab of their own, in this order, on one worker."""
 LONGEST = (
-    *("test_migration", "test_partition", "test_readme", "test_faults", "test_lifecycle", "test_broken_node"),
+    *("test_migration", "test_readme", "test_faults", "test_lifecycle", "test_broken_node"),
     "test_modules",
 )
 """The longest files: they come first, so that none of them runs alone at the end."""

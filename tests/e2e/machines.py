@@ -49,6 +49,23 @@ def a_vm(name: str, *, user_data: str | None = None, namespace: str = "default",
     )
 
 
+def with_grace(vm: Manifest, seconds: int) -> Manifest:
+    vm["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] = seconds
+    return vm
+
+
+def with_domain(vm: Manifest, *, devices: dict[str, Any] | None = None, **domain: Any) -> Manifest:
+    machine = vm["spec"]["template"]["spec"]["domain"]
+    machine.update(domain)
+    machine["devices"].update(devices or {})
+    return vm
+
+
+def a_panicking_vm(name: str, run_strategy: str, model: str) -> Manifest:
+    vm = a_vm(name, user_data="#!/bin/sh\necho c >/proc/sysrq-trigger\n", runStrategy=run_strategy)
+    return with_domain(vm, devices={"panicDevices": [{"model": model}]})
+
+
 def does_when_told(**commands: str) -> str:
     """Return user data: the guest serves /www on port 8080, and runs the commands that Cluster.tell names."""
     lines = ["#!/bin/sh", "mkdir -p /www/cgi-bin"]

@@ -118,7 +118,7 @@ def mark(cluster: Cluster, node: str) -> str:
 
 def tells(cluster: Cluster, words: str, *what: str) -> None:
     """Wait for these words in `kubectl describe`: Events are written asynchronously."""
-    cluster.eventually(lambda: words in cluster.kubectl("describe", *what), seconds=20, what=f"{what} tells {words}")
+    cluster.eventually(lambda: words in cluster.kubectl("describe", *what), what=f"{what} tells {words}")
 
 
 @pytest.mark.nightly
@@ -144,7 +144,7 @@ def test_machines_start_elsewhere_and_a_node_that_starts_none_is_quarantined_unt
         assert launcher in failed["message"]
         tells(cluster, f"attempt 1 failed on node {bad}", "vm", name, "-n", namespace)
 
-    cluster.eventually(lambda: mark(cluster, bad), seconds=90, what=f"{bad} is quarantined")
+    cluster.eventually(lambda: mark(cluster, bad), what=f"{bad} is quarantined")
     assert mark(cluster, good) == ""
     tells(cluster, "NodeQuarantined", "node", bad)
 
@@ -171,7 +171,6 @@ def test_a_run_that_does_not_start_in_time_ends_or_starts_elsewhere(cluster: Clu
         )
         cluster.eventually(
             lambda: (cluster.get("vmi", "moves") or {}).get("status", {}).get("failedAttempts"),
-            seconds=40,
             what="an attempt failed",
         )
         cluster.wait("vmi", "ends", ".status.phase", "Failed")
@@ -193,7 +192,7 @@ def test_a_node_with_a_hanging_kvm_reports_it_and_gets_only_machines_without_kvm
         annotation = instance["metadata"]["annotations"].get(KVM_REASON, "")
         return annotation if "no answer" in annotation and instance["metadata"]["labels"][KVM_USABLE] == "false" else ""
 
-    cluster.eventually(why, seconds=60, what=f"{bad} says that its KVM hangs")
+    cluster.eventually(why, what=f"{bad} says that its KVM hangs")
     cluster.apply(pinned_to(bad, "kvm"))
     cluster.wait("vm", "kvm", ".status.printableStatus", "ErrorUnschedulable")
     tells(cluster, "devices.kubevirt.io/kvm", "vm", "kvm")

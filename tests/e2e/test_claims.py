@@ -56,7 +56,7 @@ def test_a_start_waits_for_its_claim_and_the_data_outlives_the_run(cluster: Clus
     cluster.apply(a_claim("file", "Filesystem"), a_claim("device", "Block"))
     ended = ""
     for boot in (1, 2):
-        cluster.eventually(partial(another_than, ended, cluster), seconds=120, what="another instance runs")
+        cluster.eventually(partial(another_than, ended, cluster), what="another instance runs")
         with cluster.console(cluster.launcher("keeper")["metadata"]["name"]) as console:
             console.expect(f"boot {boot} of vdb with 32768 sectors")
             console.expect(f"boot {boot} of vdc with 32768 sectors")

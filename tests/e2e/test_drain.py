@@ -47,6 +47,6 @@ def test_a_drain_stops_the_machines_that_allow_it_and_reports_why_others_stay(dr
     assert vmi is not None
     assert vmi["status"]["phase"] == "Running"
     assert vmi["status"]["evacuationNodeName"] == drained.nodes[0]
-    drained.eventually(lambda: drained.list("vmim", "-n", "default"), seconds=30, what="it is being moved")
+    drained.eventually(lambda: drained.list("vmim", "-n", "default"), what="it is being moved")
     drained.kubectl("uncordon", drained.nodes[0])
     drained.running("leaves")

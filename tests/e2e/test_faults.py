@@ -12,17 +12,9 @@ from tests.e2e.machines import a_vm
 
 pytestmark = pytest.mark.lab
 
-SPARES_THE_GUEST = [
-    "virt-handler",
-    "virt-node",
-    "virt-controller",
-    "virt-api",
-    "libvirtd",
-    "kubelet",
-    "containerd",
-    "kube-apiserver",
-    "etcd",
-]
+BY_DAY = ("virt-handler", "libvirtd", "kube-apiserver")
+BY_NIGHT = ("virt-node", "virt-controller", "virt-api", "kubelet", "containerd", "etcd")
+SPARES_THE_GUEST = [*BY_DAY, *(pytest.param(victim, marks=pytest.mark.nightly) for victim in BY_NIGHT)]
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +37,7 @@ def test_the_guest_goes_on_counting_while_a_process_is_killed(cluster: Cluster, 
     assert cluster.kill(victim) > 0
     cluster.healthy()
 
-    cluster.eventually(lambda: cluster.counter(pod) > counted + 2, seconds=30, what="the guest counts on")
+    cluster.eventually(lambda: cluster.counter(pod) > counted + 2, what="the guest counts on")
     after = cluster.get("vmi", guest)
     assert after is not None
     assert (after["metadata"]["uid"], after["status"]["phase"]) == (before["metadata"]["uid"], "Running")
@@ -59,13 +51,12 @@ def test_new_machines_start_after_a_kill(cluster: Cluster, guest: str, victim: s
     name = f"after-{victim}"
     cluster.eventually(
         lambda: cluster.try_kubectl("apply", "-f", "-", given=a_vm(name).text).returncode == 0,
-        seconds=60,
         what="admission serves again",
     )
 
     # Wait for the VM and not for its first instance: while virt-node's device plugin is gone, a kubelet refuses the
     # Pod, and the VM creates another instance.
-    cluster.wait("vm", name, ".status.printableStatus", "Running", seconds=90)
+    cluster.wait("vm", name, ".status.printableStatus", "Running")
     cluster.kubectl("delete", "vm", name)
 
 
@@ -81,17 +72,16 @@ def test_a_vm_whose_qemu_is_killed_follows_its_run_strategy(cluster: Cluster, st
     uid = cluster.running(name)["metadata"]["uid"]
 
     assert cluster.kill("qemu", uid) == 1
-    cluster.eventually(lambda: uid not in cluster.emulators(), seconds=10, what="the killed QEMU is gone")
+    cluster.eventually(lambda: uid not in cluster.emulators(), what="the killed QEMU is gone")
 
     if comes_back:
         cluster.eventually(
             lambda: (cluster.get("vmi", name) or {"metadata": {"uid": uid}})["metadata"]["uid"] != uid,
-            seconds=60,
             what="a new instance",
         )
         renewed = cluster.running(name)["metadata"]["uid"]
         assert cluster.emulators().count(renewed) == 1
     else:
-        cluster.wait("vmi", name, ".status.phase", "Failed", seconds=30)
+        cluster.wait("vmi", name, ".status.phase", "Failed")
     cluster.kubectl("delete", "vm", name)
     cluster.wait_gone("vmi", name)

@@ -9,7 +9,6 @@ And a VM whose claim is replaced while it is stopped. All guests boot in paralle
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import datetime
 from typing import Any
 
 import pytest
@@ -20,9 +19,6 @@ from tests.e2e.test_claims import a_claim
 
 pytestmark = pytest.mark.lab
 
-GRACE_SECONDS = 10
-A_STAMP = 1.0
-"""Timestamps in objects have whole seconds."""
 KEPT = "tests.virtops/kept"
 QUESTIONS = 12
 DESCRIPTORS = """
@@ -77,29 +73,17 @@ def listens(cluster: Cluster, name: str) -> str:
     """Wait until a guest has booted, and return the UID of its instance: before that it ignores the power button."""
     uid: str = cluster.running(name)["metadata"]["uid"]
     pod = cluster.launcher(name)["metadata"]["name"]
-    cluster.eventually(lambda: cluster.counter(pod), seconds=60, what=f"the guest of {name} counts")
+    cluster.eventually(lambda: cluster.counter(pod), what=f"the guest of {name} counts")
     return uid
 
 
-def when(vmi: dict[str, Any], phase: str) -> datetime:
-    """Return when an instance reached a phase."""
-    times = {
-        timestamp["phase"]: timestamp["phaseTransitionTimestamp"]
-        for timestamp in vmi["status"]["phaseTransitionTimestamps"]
-    }
-    return datetime.fromisoformat(times[phase])
-
-
 def test_an_instance_deleted_gracefully_has_succeeded_within_its_grace_period(cluster: Cluster) -> None:
-    listens(cluster, "polite")
+    uid = listens(cluster, "polite")
 
     cluster.kubectl("delete", "vmi", "polite", "--wait=false")
 
     cluster.wait("vmi", "polite", ".status.phase", "Succeeded")
-    vmi = cluster.get("vmi", "polite")
-    assert vmi is not None
-    took = when(vmi, "Succeeded") - datetime.fromisoformat(vmi["metadata"]["deletionTimestamp"])
-    assert took.total_seconds() < GRACE_SECONDS + A_STAMP
+    assert not any("grace period" in message for _unused, _unused, message in cluster.told(uid))
     goes(cluster, "polite")
 
 
@@ -111,7 +95,6 @@ def test_an_instance_whose_pod_is_deleted_has_ended(cluster: Cluster) -> None:
     ended = ("Succeeded", "Failed")
     cluster.eventually(
         lambda: cluster.get("vmi", "podless-instance")["status"]["phase"] in ended,  # type: ignore[index]
-        seconds=60,
         what="podless-instance has ended",
     )
     assert uid not in cluster.emulators()
@@ -136,6 +119,7 @@ def test_a_stopped_machine_whose_claim_is_recreated_stays_stopped_until_it_is_st
     cluster.kubectl("delete", "vm/diskless", "vm/meanwhile", "--wait=false")
 
 
+@pytest.mark.nightly
 def test_a_guest_is_operated_after_a_kill_of_its_libvirtd(cluster: Cluster) -> None:
     uid = cluster.running("operated")["metadata"]["uid"]
     pod = cluster.launcher("operated")
@@ -144,13 +128,12 @@ def test_a_guest_is_operated_after_a_kill_of_its_libvirtd(cluster: Cluster) -> N
 
     cluster.eventually(
         lambda: cluster.subresource("operated", "pause", of="virtualmachineinstances") is None,
-        seconds=30,
         what="operated can be paused",
     )
     cluster.wait("vmi", "operated", '.status.conditions[?(@.type=="Paused")].reason', "PausedByUser")
     cluster.subresource("operated", "unpause", of="virtualmachineinstances")
     counted = cluster.counter(pod["metadata"]["name"])
-    cluster.eventually(lambda: cluster.counter(pod["metadata"]["name"]) > counted, seconds=30, what="it counts on")
+    cluster.eventually(lambda: cluster.counter(pod["metadata"]["name"]) > counted, what="it counts on")
     assert (cluster.running("operated")["metadata"]["uid"], cluster.emulators().count(uid)) == (uid, 1)
 
 
@@ -169,6 +152,6 @@ def test_repeated_requests_to_a_node_leave_nothing_behind(cluster: Cluster) -> N
     for _each in range(QUESTIONS):
         cluster.kubectl("get", "--raw", path)
 
-    cluster.eventually(lambda: held() < before + QUESTIONS // 2, seconds=10, what="virt-handler let go of connections")
+    cluster.eventually(lambda: held() < before + QUESTIONS // 2, what="virt-handler let go of connections")
     cluster.kubectl("delete", "vmi", "operated", "--wait=false")
     goes(cluster, "operated")

@@ -136,10 +136,10 @@ def test_a_pod_that_fills_its_launcher_directory_is_evicted(cluster: Cluster) ->
         return "" if vmi is None else vmi["status"]["phase"]
 
     # The kubelet measures the volumes of a Pod every one to two minutes.
-    message = cluster.eventually(evicted, seconds=240, what=f"pod/{pod} is evicted")
+    message = cluster.eventually(evicted, what=f"pod/{pod} is evicted")
     assert 'EmptyDir volume "run" exceeds the limit' in message[0]
     # The eviction has a grace period of one second: enough for a booted guest to shut down on the power button.
-    cluster.eventually(lambda: phase() in ("Failed", "Succeeded"), seconds=30, what="vmi/greedy has ended")
+    cluster.eventually(lambda: phase() in ("Failed", "Succeeded"), what="vmi/greedy has ended")
     cluster.kubectl("delete", "vmi", "greedy")
 
 

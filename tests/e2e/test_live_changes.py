@@ -48,7 +48,7 @@ def test_a_guest_gets_another_cpu_on_the_node_that_its_vm_now_selects(nodes: Clu
     nodes.apply(a_vm("grower", user_data=TAKES_CPUS))
     before = nodes.running("grower")
     first = nodes.launcher("grower")["metadata"]["name"]
-    nodes.eventually(lambda: nodes.counter(first) > 0, seconds=60, what="it counts")
+    nodes.eventually(lambda: nodes.counter(first) > 0, what="it counts")
     elsewhere = next(node for node in nodes.nodes if node != before["status"]["nodeName"])
 
     change(nodes, nodeSelector={"kubernetes.io/hostname": elsewhere})
@@ -58,12 +58,12 @@ def test_a_guest_gets_another_cpu_on_the_node_that_its_vm_now_selects(nodes: Clu
     counted = nodes.counter(first)
 
     change(nodes, domain={"cpu": {"sockets": 2}})
-    nodes.eventually(lambda: topology(nodes) == (elsewhere, 2), seconds=60, what="it has moved and got its CPU")
+    nodes.eventually(lambda: topology(nodes) == (elsewhere, 2), what="it has moved and got its CPU")
     second = nodes.launcher("grower")["metadata"]["name"]
     with nodes.console(second) as console:
-        console.expect("it has 2 CPUs", seconds=60)
-    nodes.eventually(lambda: nodes.counter(second) > counted, seconds=30, what="it counts on")
-    nodes.eventually(lambda: "HotVCPUChange" not in conditions(nodes, "vmi"), seconds=10, what="nothing is to come")
+        console.expect("it has 2 CPUs")
+    nodes.eventually(lambda: nodes.counter(second) > counted, what="it counts on")
+    nodes.eventually(lambda: "HotVCPUChange" not in conditions(nodes, "vmi"), what="nothing is to come")
     after = nodes.running("grower")
     assert (after["metadata"]["uid"], after["status"]["epoch"]) == (before["metadata"]["uid"], 2), "it moved once"
     assert "RestartRequired" not in conditions(nodes, "vm")
@@ -72,10 +72,10 @@ def test_a_guest_gets_another_cpu_on_the_node_that_its_vm_now_selects(nodes: Clu
 @pytest.mark.nightly
 def test_removing_a_socket_needs_a_restart(nodes: Cluster) -> None:
     change(nodes, domain={"cpu": {"sockets": 1}})
-    nodes.eventually(lambda: "RestartRequired" in conditions(nodes, "vm"), seconds=10, what="it says so")
+    nodes.eventually(lambda: "RestartRequired" in conditions(nodes, "vm"), what="it says so")
     assert "none are taken away while it runs" in conditions(nodes, "vm")["RestartRequired"]
     change(nodes, domain={"cpu": {"sockets": 2}})
-    nodes.eventually(lambda: "RestartRequired" not in conditions(nodes, "vm"), seconds=10, what="it takes that back")
+    nodes.eventually(lambda: "RestartRequired" not in conditions(nodes, "vm"), what="it takes that back")
     assert topology(nodes)[1] == 2
 
 
@@ -86,6 +86,7 @@ def memory(cluster: Cluster) -> dict[str, str]:
     return reported
 
 
+@pytest.mark.nightly
 def test_guest_memory_grows_and_shrinks_within_the_limit_of_its_pod(nodes: Cluster) -> None:
     """The kernel of the test guest has no driver for the device, so its memory does not change."""
     machine = a_vm("swelling")
@@ -95,20 +96,19 @@ def test_guest_memory_grows_and_shrinks_within_the_limit_of_its_pod(nodes: Clust
     assert memory(nodes) == {"guestAtBoot": "1Gi", "guestCurrent": "1Gi", "guestRequested": "1Gi"}
     for epoch, size in ((2, "2Gi"), (3, "1Gi")):
         pod = nodes.launcher("swelling")["metadata"]["name"]
-        nodes.eventually(lambda pod=pod: nodes.counter(pod) > 0, seconds=90, what="it counts")
+        nodes.eventually(lambda pod=pod: nodes.counter(pod) > 0, what="it counts")
         counted = nodes.counter(pod)
         change(nodes, "swelling", domain={"memory": {"guest": size}})
-        nodes.eventually(lambda size=size: memory(nodes)["guestRequested"] == size, seconds=90, what="it was asked")
+        nodes.eventually(lambda size=size: memory(nodes)["guestRequested"] == size, what="it was asked")
         after = nodes.running("swelling")
         assert (after["metadata"]["uid"], after["status"]["epoch"]) == (before["metadata"]["uid"], epoch)
         launcher = nodes.launcher("swelling")
         nodes.eventually(
             lambda pod=launcher, counted=counted: nodes.counter(pod["metadata"]["name"]) > counted,
-            seconds=60,
             what="it counts on",
         )
         nodes.eventually(
-            lambda: "HotMemoryChange" not in conditions(nodes, "vmi", "swelling"), seconds=10, what="nothing is to come"
+            lambda: "HotMemoryChange" not in conditions(nodes, "vmi", "swelling"), what="nothing is to come"
         )
         assert "RestartRequired" not in conditions(nodes, "vm", "swelling")
 
@@ -116,5 +116,5 @@ def test_guest_memory_grows_and_shrinks_within_the_limit_of_its_pod(nodes: Clust
 @pytest.mark.nightly
 def test_more_memory_than_the_limit_needs_a_restart(nodes: Cluster) -> None:
     change(nodes, "swelling", domain={"memory": {"guest": "5Gi"}})
-    nodes.eventually(lambda: "RestartRequired" in conditions(nodes, "vm", "swelling"), seconds=10, what="it says so")
+    nodes.eventually(lambda: "RestartRequired" in conditions(nodes, "vm", "swelling"), what="it says so")
     assert "it can have 4Gi at most while it runs (maxGuest)" in conditions(nodes, "vm", "swelling")["RestartRequired"]

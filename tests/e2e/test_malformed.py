@@ -72,12 +72,12 @@ def test_a_malformed_vm_is_refused_by_name(cluster: Cluster, row: dict[str, Any]
     assert cluster.list("vm") == []
 
 
-@pytest.mark.parametrize("number", range(1))
-def test_a_missing_kernel_ends_the_run_with_its_reason(cluster: Cluster, number: int) -> None:
+@pytest.mark.nightly
+def test_a_missing_kernel_ends_the_run_with_its_reason(cluster: Cluster) -> None:
     """QEMU runs for some 20 ms before it fails: observed at that moment, the machine once counted as running for
     ever.
     """
-    name = f"no-kernel-{number}"
+    name = "no-kernel"
     kernel = {"container": {"image": GUEST, "kernelPath": "/disk/no-such-kernel"}}
     spec = {"domain": {"memory": {"guest": "96Mi"}, "devices": {}, "firmware": {"kernelBoot": kernel}}}
     cluster.apply(
@@ -85,7 +85,7 @@ def test_a_missing_kernel_ends_the_run_with_its_reason(cluster: Cluster, number:
         | {"metadata": {"name": name, "namespace": "default"}, "spec": spec}
     )
 
-    cluster.wait("vmi", name, ".status.phase", "Failed", seconds=60)
+    cluster.wait("vmi", name, ".status.phase", "Failed")
     vmi = cluster.get("vmi", name)
     assert vmi is not None
     conditions = {condition["type"]: condition for condition in vmi["status"]["conditions"]}
@@ -113,15 +113,15 @@ def test_a_missing_secret_is_in_the_vm_status_until_it_exists(cluster: Cluster) 
         conditions = (cluster.get("vm", "no-secret") or {}).get("status", {}).get("conditions", ())
         return next((condition["message"] for condition in conditions if condition.get("reason") == "FailedMount"), "")
 
-    cluster.eventually(about_its_pod, seconds=60, what="the kubelet says that it cannot mount")
-    assert '"seed" not found' in cluster.eventually(said, seconds=10, what="the VM says so")
+    cluster.eventually(about_its_pod, what="the kubelet says that it cannot mount")
+    assert '"seed" not found' in cluster.eventually(said, what="the VM says so")
 
     cluster.apply(
         {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "seed", "namespace": "default"}}
         | {"stringData": {"userdata": "#!/bin/sh\n"}}
     )
-    cluster.running("no-secret", seconds=180)
-    cluster.eventually(lambda: not said(), seconds=10, what="it is said no more")
+    cluster.running("no-secret")
+    cluster.eventually(lambda: not said(), what="it is said no more")
     cluster.kubectl("delete", "vm/no-secret", "secret/seed")
     cluster.wait_gone("vmi", "no-secret")
 
@@ -160,6 +160,6 @@ def test_the_error_of_a_pod_is_in_the_vm_status(
         conditions = (cluster.get("vm", name) or {}).get("status", {}).get("conditions", ())
         return any(words in condition.get("message", "") for condition in conditions)
 
-    cluster.eventually(told, seconds=60, what="Kubernetes says so of the Pod")
-    cluster.eventually(said, seconds=10, what="the VM says so")
+    cluster.eventually(told, what="Kubernetes says so of the Pod")
+    cluster.eventually(said, what="the VM says so")
     cluster.kubectl("delete", "vm", name)

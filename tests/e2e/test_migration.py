@@ -13,6 +13,7 @@ import pytest
 
 from tests.chaos.migrations import migrations
 from tests.e2e.cluster import Cluster
+from tests.e2e.console import LIMIT_SECONDS
 from tests.e2e.machines import a_vm
 
 pytestmark = pytest.mark.lab
@@ -48,7 +49,7 @@ def test_a_guest_goes_on_counting_after_a_migration_as_the_same_instance(nodes: 
     nodes.apply(a_vm("mover", user_data="#!/bin/sh\ntrue\n"))
     before = nodes.running("mover")
     first = granted(nodes, "mover")
-    nodes.eventually(lambda: counts_on(nodes, "mover", 0), seconds=60, what="it counts")
+    nodes.eventually(lambda: counts_on(nodes, "mover", 0), what="it counts")
     counted = nodes.counter(first["metadata"]["name"])
 
     nodes.wait("vmim", migrate(nodes, "mover"), ".status.phase", "Succeeded")
@@ -60,7 +61,7 @@ def test_a_guest_goes_on_counting_after_a_migration_as_the_same_instance(nodes: 
     assert after["status"]["interfaces"][0]["mac"] == before["status"]["interfaces"][0]["mac"]
     second = granted(nodes, "mover")
     assert after["status"]["interfaces"][0]["ipAddress"] == second["status"]["podIP"]
-    nodes.eventually(lambda: counts_on(nodes, "mover", counted), seconds=30, what="it counts on")
+    nodes.eventually(lambda: counts_on(nodes, "mover", counted), what="it counts on")
     nodes.wait_gone("pod", first["metadata"]["name"])
     assert nodes.emulators() == [before["metadata"]["uid"]]
 
@@ -68,7 +69,7 @@ def test_a_guest_goes_on_counting_after_a_migration_as_the_same_instance(nodes: 
 def test_services_follow_the_guest_and_the_machine_stays_ready(nodes: Cluster) -> None:
     before = nodes.running("mover")
     since = before["metadata"]["resourceVersion"]
-    nodes.eventually(lambda: is_true(nodes.get("vmi", "mover"), "Ready"), seconds=30, what="it is ready")
+    nodes.eventually(lambda: is_true(nodes.get("vmi", "mover"), "Ready"), what="it is ready")
 
     nodes.wait("vmim", migrate(nodes, "mover"), ".status.phase", "Succeeded")
 
@@ -102,6 +103,7 @@ def first(versions: list[dict[str, Any]], is_so: Callable[[dict[str, Any]], bool
     return next(int(version["metadata"]["resourceVersion"]) for version in versions if is_so(version))
 
 
+@pytest.mark.nightly
 def test_a_migration_without_a_node_is_cancelled_by_its_deletion(nodes: Cluster) -> None:
     before = nodes.running("mover")
     elsewhere = next(node for node in nodes.nodes if node != before["status"]["nodeName"])
@@ -109,12 +111,12 @@ def test_a_migration_without_a_node_is_cancelled_by_its_deletion(nodes: Cluster)
     try:
         name = migrate(nodes, "mover")
         nodes.wait("vmim", name, ".status.phase", "Scheduling")
-        nodes.kubectl("delete", "vmim", name, "--timeout=60s")
+        nodes.kubectl("delete", "vmim", name, f"--timeout={LIMIT_SECONDS}s")
     finally:
         nodes.kubectl("uncordon", elsewhere)
     after = nodes.running("mover")
     assert after["status"]["activePods"] == before["status"]["activePods"]
-    nodes.eventually(lambda: len(nodes.list("pods", "-n", "default")) == 1, seconds=30, what="its Pod alone is left")
+    nodes.eventually(lambda: len(nodes.list("pods", "-n", "default")) == 1, what="its Pod alone is left")
 
 
 def test_a_drain_moves_a_guest_with_live_migration(nodes: Cluster) -> None:
@@ -125,7 +127,7 @@ def test_a_drain_moves_a_guest_with_live_migration(nodes: Cluster) -> None:
     leaves = before["status"]["nodeName"]
     try:
         nodes.kubectl(
-            *("drain", leaves, "--ignore-daemonsets", "--delete-emptydir-data", "--timeout=90s"),
+            *("drain", leaves, "--ignore-daemonsets", "--delete-emptydir-data", f"--timeout={LIMIT_SECONDS}s"),
             "--pod-selector=kubevirt.io=virt-launcher,vmi.kubevirt.io/id=stays",
         )
         after = nodes.running("stays")
@@ -134,7 +136,7 @@ def test_a_drain_moves_a_guest_with_live_migration(nodes: Cluster) -> None:
         assert "evacuationNodeName" not in after["status"]
     finally:
         nodes.kubectl("uncordon", leaves)
-        nodes.kubectl("delete", "vm", "--all", "-n", "default", "--timeout=60s")
+        nodes.kubectl("delete", "vm", "--all", "-n", "default", f"--timeout={LIMIT_SECONDS}s")
 
 
 @pytest.mark.nightly

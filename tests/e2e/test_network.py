@@ -38,7 +38,6 @@ def test_a_guest_resolves_names_reaches_services_and_is_reached(cluster: Cluster
     assert (
         cluster.eventually(
             lambda: cluster.try_on_node(cluster.nodes[0], ASK, address),
-            seconds=20,
             what="the guest answers on the Pod's address",
         )
         == "hello from the guest"

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.cluster import Cluster
-from tests.e2e.deployed import deployed
+from tests.e2e.console import LIMIT_SECONDS
 from tests.e2e.machines import a_vm
 
 pytestmark = pytest.mark.lab
@@ -24,9 +24,8 @@ OUT_OF_SERVICE = "node.kubernetes.io/out-of-service"
 
 
 @pytest.fixture(scope="module")
-def cluster() -> Iterator[Cluster]:
-    with deployed("partition", nodes=2) as made:
-        yield made
+def cluster(nodes: Cluster) -> Cluster:
+    return nodes
 
 
 @contextmanager
@@ -51,10 +50,9 @@ def a_bystander(cluster: Cluster, name: str, node: str) -> str:
     vm["spec"]["template"]["spec"]["nodeSelector"] = {"kubernetes.io/hostname": node}
     cluster.eventually(
         lambda: cluster.try_kubectl("apply", "-f", "-", given=vm.text).returncode == 0,
-        seconds=90,
         what="admission serves",
     )
-    uid: str = cluster.running(name, seconds=120)["metadata"]["uid"]
+    uid: str = cluster.running(name)["metadata"]["uid"]
     return uid
 
 
@@ -67,7 +65,7 @@ def test_a_pod_deleted_by_force_on_a_partitioned_node_starts_no_second_guest(clu
 
     with cut_off(cluster, node):
         cluster.kubectl("delete", "pod", pod, "--force", "--grace-period=0")
-        cluster.wait("vmi", "torn", ".status.phase", "Unknown", seconds=90)
+        cluster.wait("vmi", "torn", ".status.phase", "Unknown")
         bystander = a_bystander(cluster, "bystander", other)
 
         assert cluster.emulators() == sorted([uid, bystander])
@@ -77,17 +75,16 @@ def test_a_pod_deleted_by_force_on_a_partitioned_node_starts_no_second_guest(clu
         assert node in said(lost, "Synchronized")
         assert OUT_OF_SERVICE in said(lost, "Synchronized")
 
-    cluster.healthy(seconds=120)
-    cluster.eventually(
-        lambda: (cluster.get("vmi", "torn") or first)["metadata"]["uid"] != uid, seconds=120, what="a new instance"
-    )
-    renewed = cluster.running("torn", seconds=120)["metadata"]["uid"]
+    cluster.healthy()
+    cluster.eventually(lambda: (cluster.get("vmi", "torn") or first)["metadata"]["uid"] != uid, what="a new instance")
+    renewed = cluster.running("torn")["metadata"]["uid"]
     assert cluster.emulators() == sorted([renewed, bystander])
     for name in ("torn", "bystander"):
         cluster.kubectl("delete", "vm", name)
         cluster.wait_gone("vm", name)
 
 
+@pytest.mark.nightly
 def test_a_node_that_comes_back_ends_former_guests_before_it_starts_any(cluster: Cluster) -> None:
     """The user was wrong to call it off: it was only partitioned."""
     cluster.apply(a_vm("left"))
@@ -95,7 +92,7 @@ def test_a_node_that_comes_back_ends_former_guests_before_it_starts_any(cluster:
     uid, node = first["metadata"]["uid"], first["status"]["nodeName"]
 
     with cut_off(cluster, node):
-        cluster.kubectl("wait", f"node/{node}", "--for=condition=Ready=Unknown", "--timeout=120s")
+        cluster.kubectl("wait", f"node/{node}", "--for=condition=Ready=Unknown", f"--timeout={LIMIT_SECONDS}s")
         cluster.kubectl("taint", "node", node, f"{OUT_OF_SERVICE}=nodeshutdown:NoExecute")
         renewed = another_instance(cluster, "left", first)["metadata"]["uid"]
         assert cluster.emulators() == sorted([uid, renewed])
@@ -104,19 +101,18 @@ def test_a_node_that_comes_back_ends_former_guests_before_it_starts_any(cluster:
         following["spec"]["template"]["spec"]["nodeSelector"] = {"kubernetes.io/hostname": node}
         cluster.eventually(
             lambda: cluster.try_kubectl("apply", "-f", "-", given=following.text).returncode == 0,
-            seconds=90,
             what="admission serves",
         )
 
     seen: list[list[str]] = []
-    cluster.eventually(lambda: is_started(cluster, "following", node, seen), seconds=180, what="the next machine")
-    next_uid = cluster.running("following", seconds=60)["metadata"]["uid"]
+    cluster.eventually(lambda: is_started(cluster, "following", node, seen), what="the next machine")
+    next_uid = cluster.running("following")["metadata"]["uid"]
     assert not [item for item in seen if {uid, next_uid} <= {*item}], "it started beside what was no longer the node's"
     assert cluster.emulators() == sorted([renewed, next_uid])
     events = [(item["event"], item.get("uid", "")) for item in handler_log(cluster, node)]
     came_back = max(index for index, one in enumerate(events) if one[0] == "the node is clear")
     assert events.index(("domain started", next_uid)) > came_back
-    cluster.healthy(seconds=120)
+    cluster.healthy()
     for name in ("left", "following"):
         cluster.kubectl("delete", "vm", name)
         cluster.wait_gone("vm", name)
@@ -125,10 +121,8 @@ def test_a_node_that_comes_back_ends_former_guests_before_it_starts_any(cluster:
 def another_instance(cluster: Cluster, name: str, former: dict[str, Any]) -> dict[str, Any]:
     """Wait until the next instance of a VM runs, on another node."""
     uid, node = former["metadata"]["uid"], former["status"]["nodeName"]
-    cluster.eventually(
-        lambda: (cluster.get("vmi", name) or former)["metadata"]["uid"] != uid, seconds=120, what="a new instance"
-    )
-    renewed = cluster.running(name, seconds=120)
+    cluster.eventually(lambda: (cluster.get("vmi", name) or former)["metadata"]["uid"] != uid, what="a new instance")
+    renewed = cluster.running(name)
     assert renewed["status"]["nodeName"] != node
     return renewed
 
@@ -164,7 +158,7 @@ def test_the_vm_of_a_powered_off_node_restarts_once_after_the_out_of_service_tai
         if proof == "Node deleted":
             cluster.kubectl("delete", "node", node)
         else:
-            cluster.kubectl("wait", f"node/{node}", "--for=condition=Ready=Unknown", "--timeout=120s")
+            cluster.kubectl("wait", f"node/{node}", "--for=condition=Ready=Unknown", f"--timeout={LIMIT_SECONDS}s")
             kept = cluster.get("vmi", "moved")
             assert kept is not None
             assert kept["metadata"]["uid"] == uid, "silence of a node is no proof"
@@ -177,8 +171,8 @@ def test_the_vm_of_a_powered_off_node_restarts_once_after_the_out_of_service_tai
         if proof == "out of service":
             cluster.kubectl("taint", "node", node, f"{OUT_OF_SERVICE}-")
 
-    cluster.kubectl("wait", f"node/{node}", "--for=condition=Ready", "--timeout=180s")
-    cluster.healthy(seconds=180)
+    cluster.kubectl("wait", f"node/{node}", "--for=condition=Ready", f"--timeout={LIMIT_SECONDS}s")
+    cluster.healthy()
     assert cluster.emulators() == [renewed]
     cluster.kubectl("delete", "vm", "moved")
     cluster.wait_gone("vm", "moved")

@@ -36,21 +36,27 @@ def a_probed_vm(name: str, *, user_data: str | None = None, **spec: Any) -> Mani
     return vm
 
 
-@pytest.fixture(scope="module", autouse=True)
-def machines(cluster: Cluster) -> None:
-    """One that becomes ready, then not ready, then not live; two that become not live; one that is paused."""
+@pytest.fixture(scope="module")
+def probed(cluster: Cluster) -> None:
+    """A machine that becomes ready, then not ready, then not live."""
     ready = {"httpGet": {"port": 8080, "path": "/ready"}, **SOME, "periodSeconds": 5, "failureThreshold": 1}
     alive = {"exec": {"command": ["test", "-e", "/run/alive"]}, **SOME, **LATE, "failureThreshold": 3}
+    vm = a_probed_vm("probed", user_data=SERVES_UNTIL_IT_IS_TOLD, readinessProbe=ready, livenessProbe=alive)
+    cluster.kubectl("create", "-f", "-", given=vm.text)
+
+
+@pytest.fixture(scope="module")
+def silent(cluster: Cluster) -> None:
+    """Two machines that become not live, and one that is paused."""
     served, answers = {"tcpSocket": {"port": 8080}, **SOME}, {"guestAgentPing": {}, **SOME}
     vms = (
-        a_probed_vm("probed", user_data=SERVES_UNTIL_IT_IS_TOLD, readinessProbe=ready, livenessProbe=alive),
         a_probed_vm("port", user_data=SERVES_A_PORT_FOR_A_WHILE, livenessProbe=served),
         a_probed_vm("agent", user_data=HAS_AN_AGENT_FOR_A_WHILE, livenessProbe=answers),
         a_probed_vm("sleeper", user_data=HAS_NO_AGENT, livenessProbe={**answers, **LATE, "failureThreshold": 3}),
     )
     cluster.kubectl("create", "-f", "-", given="".join(vm.text for vm in vms))
     cluster.running("sleeper")
-    cluster.eventually(lambda: pause(cluster, "sleeper"), seconds=60, what="sleeper is paused")
+    cluster.eventually(lambda: pause(cluster, "sleeper"), what="sleeper is paused")
 
 
 def pause(cluster: Cluster, name: str) -> bool:
@@ -68,6 +74,7 @@ def complaints(cluster: Cluster, pod: str) -> list[str]:
     return [event["message"] for event in events]
 
 
+@pytest.mark.usefixtures("probed")
 def test_a_guest_is_ready_while_it_responds_and_its_run_ends_when_it_is_not_live(cluster: Cluster) -> None:
     cluster.running("probed")
 
@@ -79,12 +86,13 @@ def test_a_guest_is_ready_while_it_responds_and_its_run_ends_when_it_is_not_live
     assert vmi["status"]["phase"] == "Running"
 
     cluster.tell("probed", "dead")
-    cluster.wait("vm", "probed", ".status.printableStatus", "Stopped", seconds=120)
+    cluster.wait("vm", "probed", ".status.printableStatus", "Stopped")
     events = cluster.kubectl("get", "events", "--field-selector", "reason=Unhealthy", "-o", "yaml")
     assert "the command ended with exit code 1" in events
 
 
 @pytest.mark.nightly
+@pytest.mark.usefixtures("silent")
 @pytest.mark.parametrize(
     ("name", "complaint"),
     [
@@ -95,12 +103,13 @@ def test_a_guest_is_ready_while_it_responds_and_its_run_ends_when_it_is_not_live
 def test_a_run_ends_when_its_guest_stops_responding(cluster: Cluster, name: str, complaint: str) -> None:
     pod = cluster.list("pods", "-l", f"vmi.kubevirt.io/id={name}")[0]["metadata"]["name"]
 
-    cluster.wait("vm", name, ".status.printableStatus", "Stopped", seconds=120)
+    cluster.wait("vm", name, ".status.printableStatus", "Stopped")
 
     assert [item for item in complaints(cluster, pod) if item.startswith("Liveness") and complaint in item.lower()]
 
 
 @pytest.mark.nightly
+@pytest.mark.usefixtures("silent")
 def test_probes_do_not_end_a_paused_guest_but_a_resumed_one(cluster: Cluster) -> None:
     cluster.wait("vm", "sleeper", ".status.printableStatus", "Paused")
     launcher = cluster.launcher("sleeper")
@@ -110,5 +119,5 @@ def test_probes_do_not_end_a_paused_guest_but_a_resumed_one(cluster: Cluster) ->
 
     cluster.subresource("sleeper", "unpause", of="virtualmachineinstances")
 
-    cluster.wait("vm", "sleeper", ".status.printableStatus", "Stopped", seconds=60)
+    cluster.wait("vm", "sleeper", ".status.printableStatus", "Stopped")
     assert complaints(cluster, launcher["metadata"]["name"])

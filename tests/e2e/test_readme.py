@@ -28,6 +28,7 @@ from lab.programs.ensure import ensure_programs
 from lab.progress import silent
 from tests.ansible_test import tracked
 from tests.e2e.cluster import Cluster
+from tests.e2e.console import LIMIT_SECONDS
 from tests.e2e.readme import read_story
 
 pytestmark = pytest.mark.lab
@@ -133,7 +134,7 @@ def revision_of_virt_api(cluster: Cluster) -> str:
 
 
 def test_the_commands_work_and_leave_nothing(lab: Lab, cluster: Cluster, reader: Reader) -> None:
-    cluster.kubectl("rollout", "status", "deployment/coredns", "-n", "kube-system", "--timeout=120s")
+    cluster.kubectl("rollout", "status", "deployment/coredns", "-n", "kube-system", f"--timeout={LIMIT_SECONDS}s")
     before = content(lab)  # including what the lab itself runs
     lacks_kvm = False
     *story, removal = STORY.commands

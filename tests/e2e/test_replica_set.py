@@ -28,7 +28,7 @@ def a_set(name: str, replicas: int = 0) -> str:
 def test_a_set_is_scaled_from_zero_to_three_guests_and_down_to_one(cluster: Cluster) -> None:
     cluster.kubectl("create", "-f", "-", given=a_set("crowd"))
     cluster.kubectl("scale", "vmirs/crowd", "--replicas=3")
-    cluster.wait("vmirs", "crowd", ".status.readyReplicas", "3", seconds=120)
+    cluster.wait("vmirs", "crowd", ".status.readyReplicas", "3")
     three = cluster.list("vmi", "-l", "app=crowd")
     assert [item["status"]["phase"] for item in three] == ["Running"] * 3
     assert len({item["spec"]["domain"]["firmware"]["uuid"] for item in three}) == 3
@@ -52,7 +52,7 @@ def instances(cluster: Cluster, name: str) -> dict[str, tuple[str, str]]:
 @pytest.mark.nightly
 def test_members_that_no_longer_count_are_replaced_unless_the_set_is_paused(cluster: Cluster) -> None:
     cluster.kubectl("create", "-f", "-", given=a_set("crew", replicas=2))
-    cluster.wait("vmirs", "crew", ".status.readyReplicas", "2", seconds=120)
+    cluster.wait("vmirs", "crew", ".status.readyReplicas", "2")
     first = instances(cluster, "crew")
     failing, losing = sorted(first)
 
@@ -60,7 +60,7 @@ def test_members_that_no_longer_count_are_replaced_unless_the_set_is_paused(clus
     cluster.kubectl("delete", "pod", cluster.launcher(losing)["metadata"]["name"], "--wait=false")
     for name in first:
         cluster.wait_gone("vmi", name)
-    cluster.wait("vmirs", "crew", ".status.readyReplicas", "2", seconds=120)
+    cluster.wait("vmirs", "crew", ".status.readyReplicas", "2")
     second = instances(cluster, "crew")
     assert len(second) == 2
 
@@ -74,6 +74,6 @@ def test_members_that_no_longer_count_are_replaced_unless_the_set_is_paused(clus
 
     cluster.kubectl("patch", "vmirs", "crew", "--type", "merge", "-p", '{"spec": {"paused": false}}')
     cluster.wait_gone("vmi", failing)
-    cluster.wait("vmirs", "crew", ".status.readyReplicas", "2", seconds=120)
+    cluster.wait("vmirs", "crew", ".status.readyReplicas", "2")
     assert staying in instances(cluster, "crew")
     cluster.kubectl("delete", "vmirs", "crew")

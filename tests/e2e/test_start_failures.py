@@ -38,15 +38,15 @@ def a_vm_without_a_disk(name: str, namespace: str) -> Manifest:
     return vm
 
 
-@pytest.fixture(scope="module", autouse=True)
-def machines(cluster: Cluster) -> None:
-    """Create every machine of this module; none can start."""
+@pytest.fixture(scope="module")
+def unstartable(cluster: Cluster) -> None:
+    """Machines that do not start: for their size, for their image, for their launcher."""
     too_large, no_image = a_vm("too-large"), a_vm("no-image")
     too_large["spec"]["template"]["spec"]["domain"]["memory"]["guest"] = "8Ti"
     no_image["spec"]["template"]["spec"]["volumes"][0]["containerDisk"]["image"] = LATER
     namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "crashing"}}
     crashing = a_vm_without_a_disk("crashing", "crashing")
-    cluster.apply(namespace, crashing, a_vm_without_a_disk("mended", "default"), too_large, no_image)
+    cluster.apply(namespace, crashing, too_large, no_image)
 
 
 def change(cluster: Cluster, name: str, path: str, value: Any) -> None:
@@ -55,13 +55,8 @@ def change(cluster: Cluster, name: str, path: str, value: Any) -> None:
 
 
 @pytest.fixture(scope="module")
-def mended(cluster: Cluster) -> dict[str, str]:
-    """Repair all but one after they have reported their problem; return the UIDs of the instances before, by
-    machine.
-    """
-    cluster.wait("vm", "mended", PRINTABLE, "CrashLoopBackOff")
-    change(cluster, "mended", "volumes/0/containerDisk/path", "/disk/guest.img")
-
+def repaired(cluster: Cluster, unstartable: None) -> dict[str, str]:
+    """Repair two machines after they have reported their problem; return the UIDs of their instances before."""
     cluster.wait("vm", "too-large", PRINTABLE, "ErrorUnschedulable")
     cluster.wait("vm", "no-image", PRINTABLE, "ImagePullBackOff")
     uids = {name: cluster.get("vmi", name)["metadata"]["uid"] for name in ("too-large", "no-image")}  # type: ignore[index]
@@ -72,10 +67,14 @@ def mended(cluster: Cluster) -> dict[str, str]:
 
 
 def test_a_machine_whose_launcher_fails_runs_after_a_repair_of_its_template(
-    cluster: Cluster, mended: dict[str, str]
+    cluster: Cluster,
 ) -> None:
-    assert mended
-    cluster.wait("vm", "mended", PRINTABLE, "Running", seconds=120)
+    cluster.apply(a_vm_without_a_disk("mended", "default"))
+    cluster.wait("vm", "mended", PRINTABLE, "CrashLoopBackOff")
+
+    change(cluster, "mended", "volumes/0/containerDisk/path", "/disk/guest.img")
+
+    cluster.wait("vm", "mended", PRINTABLE, "Running")
     vm = cluster.get("vm", "mended")
     assert vm is not None
     assert "startFailure" not in vm["status"]
@@ -84,17 +83,17 @@ def test_a_machine_whose_launcher_fails_runs_after_a_repair_of_its_template(
 
 @pytest.mark.nightly
 def test_a_machine_too_large_for_every_node_runs_when_it_requests_less(
-    cluster: Cluster, mended: dict[str, str]
+    cluster: Cluster, repaired: dict[str, str]
 ) -> None:
-    cluster.another("too-large", mended["too-large"])
-    cluster.wait("vm", "too-large", PRINTABLE, "Running", seconds=90)
+    cluster.another("too-large", repaired["too-large"])
+    cluster.wait("vm", "too-large", PRINTABLE, "Running")
     cluster.kubectl("delete", "vm", "too-large", "--wait=false")
 
 
 @pytest.mark.nightly
-def test_a_machine_without_its_image_waits_for_it(cluster: Cluster, mended: dict[str, str]) -> None:
-    cluster.wait("vm", "no-image", PRINTABLE, "Running", seconds=120)
-    assert cluster.running("no-image")["metadata"]["uid"] == mended["no-image"]
+def test_a_machine_without_its_image_waits_for_it(cluster: Cluster, repaired: dict[str, str]) -> None:
+    cluster.wait("vm", "no-image", PRINTABLE, "Running")
+    assert cluster.running("no-image")["metadata"]["uid"] == repaired["no-image"]
     cluster.kubectl("delete", "vm", "no-image")
     images(cluster, cluster.nodes[0], "remove", LATER)
 
@@ -106,9 +105,11 @@ def failures(cluster: Cluster) -> int:
 
 
 @pytest.mark.nightly
-def test_a_machine_whose_launcher_fails_is_retried_with_back_off_until_it_is_stopped(cluster: Cluster) -> None:
+def test_a_machine_whose_launcher_fails_is_retried_with_back_off_until_it_is_stopped(
+    cluster: Cluster, unstartable: None
+) -> None:
     """At 0, 10 and 50 s, then after 90 s more: at most three Pods in a minute."""
-    cluster.eventually(lambda: failures(cluster) >= 2, seconds=90, what="its start has failed twice")
+    cluster.eventually(lambda: failures(cluster) >= 2, what="its start has failed twice")
     cluster.wait("vm", "crashing", PRINTABLE, "CrashLoopBackOff", namespace="crashing")
     vm = cluster.get("vm", "crashing", "crashing")
     assert vm is not None

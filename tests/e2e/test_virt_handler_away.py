@@ -109,7 +109,7 @@ def offered(cluster: Cluster, node: str) -> str:
 def counts_on(cluster: Cluster, name: str) -> None:
     pod = cluster.launcher(name)["metadata"]["name"]
     counted = cluster.counter(pod)
-    cluster.eventually(lambda: cluster.counter(pod) > counted + 1, seconds=60, what=f"{name} counts on")
+    cluster.eventually(lambda: cluster.counter(pod) > counted + 1, what=f"{name} counts on")
 
 
 def starts(cluster: Cluster) -> list[tuple[str, int]]:
@@ -145,7 +145,7 @@ def test_a_node_without_virt_handler_gets_no_machines_and_reports_ended_guests_l
     assert phase(cluster, "hidden") == "Running", "that it cannot be reached is no proof of its death"
 
     cluster.on_node(node, RENAME, pod, "elsewhere", "libvirt-sock")
-    cluster.eventually(lambda: pause(cluster, "hidden") is None, seconds=60, what="hidden can be paused")
+    cluster.eventually(lambda: pause(cluster, "hidden") is None, what="hidden can be paused")
     cluster.wait("vm", "hidden", ".status.printableStatus", "Paused")
     cluster.kubectl("delete", "vm", "lost", "hidden", "early", "--wait=false")
 
@@ -158,9 +158,9 @@ def test_a_node_with_a_hanging_virt_handler_gets_no_machines_until_it_is_replace
     assert cluster.signal(signal.SIGSTOP, "virt-handler") == 1
     lease_of_seconds(cluster, node, 5)
 
-    cluster.wait("node", node, SCHEDULABLE, "false", seconds=30)
+    cluster.wait("node", node, SCHEDULABLE, "false")
     cluster.eventually(
-        lambda: "VirtHandlerSilent" in cluster.kubectl("describe", "node", node), seconds=10, what="the node says so"
+        lambda: "VirtHandlerSilent" in cluster.kubectl("describe", "node", node), what="the node says so"
     )
     counts_on(cluster, "bystander")
     assert phase(cluster, "bystander") == "Running"
@@ -179,12 +179,12 @@ def test_a_partitioned_virt_handler_resumes_by_itself(cluster: Cluster) -> None:
     before = starts(cluster)
     with cut_off_from_the_api_server(cluster, node):
         lease_of_seconds(cluster, node, 5)
-        cluster.wait("node", node, SCHEDULABLE, "false", seconds=30)
+        cluster.wait("node", node, SCHEDULABLE, "false")
         counts_on(cluster, "bystander")
         assert phase(cluster, "bystander") == "Running"
 
     cluster.wait("node", node, SCHEDULABLE, "true")
-    cluster.eventually(lambda: pause(cluster, "bystander") is None, seconds=60, what="bystander can be paused")
+    cluster.eventually(lambda: pause(cluster, "bystander") is None, what="bystander can be paused")
     cluster.wait("vm", "bystander", ".status.printableStatus", "Paused")
     cluster.subresource("bystander", "unpause", of="virtualmachineinstances")
     cluster.wait("vm", "bystander", ".status.printableStatus", "Running")
@@ -203,8 +203,8 @@ def test_a_node_registers_its_devices_again_after_a_kubelet_restart(cluster: Clu
     cluster.kill("kubelet")
     cluster.apply(a_vm("after"))
 
-    cluster.wait("vm", "after", ".status.printableStatus", "Running", seconds=90)
-    cluster.eventually(lambda: offered(cluster, node) not in ("", "0"), seconds=30, what=f"{node} offers {TUN}")
+    cluster.wait("vm", "after", ".status.printableStatus", "Running")
+    cluster.eventually(lambda: offered(cluster, node) not in ("", "0"), what=f"{node} offers {TUN}")
     cluster.healthy()
     counts_on(cluster, "bystander")
     assert cluster.get("vmi", "bystander")["metadata"]["uid"] == uid  # type: ignore[index]

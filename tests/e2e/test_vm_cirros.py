@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.cluster import READY, Cluster
+from tests.e2e.console import LIMIT_SECONDS
 
 pytestmark = pytest.mark.lab
 
@@ -88,7 +89,7 @@ def test_deleting_the_vm_deletes_instance_and_pod(cirros: Cluster) -> None:
     cirros.kubectl("patch", "vm", "vm-cirros", "--type", "merge", "-p", START)
     cirros.running("vm-cirros")
     pod = cirros.launcher("vm-cirros")["metadata"]["name"]
-    cirros.kubectl("delete", "vm", "vm-cirros", "--timeout=60s")
+    cirros.kubectl("delete", "vm", "vm-cirros", f"--timeout={LIMIT_SECONDS}s")
 
     cirros.wait_gone("vmi", "vm-cirros")
     cirros.wait_gone("pod", pod)

@@ -108,24 +108,24 @@ def test_guests_move_to_the_new_launcher_by_the_configured_methods(upgradable: C
     before = {name: nodes.running(name)["metadata"]["uid"] for name in ALL}
     first = launchers(nodes)
     for name in MOVERS:
-        nodes.eventually(partial(counts_on, nodes, first[name], 0), seconds=60, what=f"{name} counts")
+        nodes.eventually(partial(counts_on, nodes, first[name], 0), what=f"{name} counts")
     configure(nodes, configuration={"migrations": {"parallelMigrationsPerCluster": 1}})
 
     # Without a method they are counted, and stay.
     upgrade(nodes, control_plane_image_tag="next")
-    nodes.eventually(lambda: outdated(nodes) == len(ALL), seconds=60, what="all are outdated")
+    nodes.eventually(lambda: outdated(nodes) == len(ALL), what="all are outdated")
     assert launchers(nodes) == first
     assert nodes.list("vmim", "-n", "default") == []
 
     # Those that can migrate do, one by one, as the same guests.
     counted = {name: nodes.counter(first[name]) for name in MOVERS}
     configure(nodes, workloadUpdateStrategy={"workloadUpdateMethods": ["LiveMigrate"]})
-    nodes.eventually(lambda: outdated(nodes) == 1, seconds=90, what="one is left")
+    nodes.eventually(lambda: outdated(nodes) == 1, what="one is left")
     after = launchers(nodes)
     for name in MOVERS:
         assert nodes.running(name)["metadata"]["uid"] == before[name]
         assert image_of(nodes, name) == NEXT.format("virt-launcher")
-        nodes.eventually(partial(counts_on, nodes, after[name], counted[name]), seconds=60, what=f"{name} counts on")
+        nodes.eventually(partial(counts_on, nodes, after[name], counted[name]), what=f"{name} counts on")
     one, other = sorted(nodes.list("vmim", "-n", "default"), key=lambda job: job["metadata"]["creationTimestamp"])
     assert ended_at(one) <= other["metadata"]["creationTimestamp"]
     assert after[STAYER] == first[STAYER]
@@ -134,7 +134,7 @@ def test_guests_move_to_the_new_launcher_by_the_configured_methods(upgradable: C
     configure(nodes, workloadUpdateStrategy={"workloadUpdateMethods": ["LiveMigrate", "Evict"]})
     nodes.another(STAYER, before[STAYER])
     last = nodes.running(STAYER)["metadata"]["uid"]
-    nodes.eventually(lambda: outdated(nodes) == 0, seconds=60, what="none is left")
+    nodes.eventually(lambda: outdated(nodes) == 0, what="none is left")
     assert image_of(nodes, STAYER) == NEXT.format("virt-launcher")
     assert nodes.emulators() == sorted([last, *(before[name] for name in MOVERS)])
     assert [launchers(nodes)[name] for name in MOVERS] == [after[name] for name in MOVERS]
