@@ -1,11 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Run Molecule's scenarios, two at a time, from a checkout of any name: python -m tests.molecule [--all | NAME ...].
+"""Run Molecule's scenarios from a checkout of any name: python -m tests.molecule [--all | NAME ...].
 
-Each has a lab of its own, and waits half of its time. What it prints is shown when it has ended, in one piece.
-
-What the last task that failed said is said again at the very end: that end is what a CI shows.
+The scenarios of a group run one after the other on one lab; two groups run at a time. The output of a scenario is
+printed when it has ended. Failures are repeated at the very end, because a CI shows the end of a log.
 """
 
 from __future__ import annotations
@@ -14,8 +13,8 @@ import os
 import re
 import sys
 import tempfile
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from pathlib import Path
 
 from lab import Lab
@@ -24,7 +23,15 @@ from tests.two_at_a_time import AT_ONCE, ROOT, shown
 
 SCENARIOS = ROOT / "extensions/molecule"
 
-NIGHTLY = ("upgrade",)
+GROUPS = {
+    # control_plane removes all that it installed: virtual_machine and drain_node need a lab of their own.
+    "molecule-roles": ("launcher_image", "node_kvm", "control_plane"),
+    "molecule-machines": ("virtual_machine", "drain_node"),
+    "molecule-default": ("default",),
+    "molecule-upgrade": ("upgrade",),
+}
+"""Lab -> the scenarios that run on it, in order."""
+NIGHTLY = ("default", "upgrade")
 """Scenarios that run by name or with --all only."""
 
 SHOWN = 40
@@ -32,23 +39,32 @@ SHOWN = 40
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
-def run(scenario: str, collections: Path) -> list[str] | None:
-    """Run one scenario with this checkout as the collection; its lab is removed whatever comes.
+def run_group(name: str, scenarios: Iterable[str]) -> dict[str, list[str]]:
+    """Run scenarios on one lab, until one fails; the lab is removed in any case.
 
-    Returns None when it passed, else what was said about the last failure.
+    Returns the failed scenario with the output of its last failure; empty when all passed.
     """
-    environment = {
-        **os.environ,
-        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
-        "ANSIBLE_COLLECTIONS_PATH": str(collections),
-        "ANSIBLE_CONNECTION_PLUGINS": str(ROOT / "lab/ansible/connection_plugins"),
-        "K8S_AUTH_KUBECONFIG": str(Lab(scenario.replace("_", "-")).kubeconfig),
-        "MOLECULE_GLOB": f"{SCENARIOS}/*/molecule.yml",
-    }
-    command = [sys.executable, "-m", "molecule", "test", "--scenario-name", scenario, "--destroy", "always"]
-    code, printed = shown(command, environment)
-    said = [_COLOUR.sub("", line).rstrip() for line in printed.splitlines()]
-    return None if code == 0 else last_failure(said)
+    lab = Lab(name)
+    with tempfile.TemporaryDirectory(prefix="virtops-molecule-") as directory:
+        environment = {
+            **os.environ,
+            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+            "ANSIBLE_COLLECTIONS_PATH": str(linked_under(Path(directory))),
+            "ANSIBLE_CONNECTION_PLUGINS": str(ROOT / "lab/ansible/connection_plugins"),
+            "K8S_AUTH_KUBECONFIG": str(lab.kubeconfig),
+            "MOLECULE_GLOB": f"{SCENARIOS}/*/molecule.yml",
+            "MOLECULE_SHARED_LAB": name,
+        }
+        lab.down()
+        try:
+            for scenario in scenarios:
+                command = [sys.executable, "-m", "molecule", "test", "--scenario-name", scenario, "--destroy", "always"]
+                code, printed = shown(command, environment)
+                if code:
+                    return {scenario: last_failure([_COLOUR.sub("", line).rstrip() for line in printed.splitlines()])}
+        finally:
+            lab.down()
+    return {}
 
 
 def last_failure(said: list[str]) -> list[str]:
@@ -59,14 +75,15 @@ def last_failure(said: list[str]) -> list[str]:
 
 def main() -> int:
     """Run the named scenarios, or all; the exit code says whether all passed."""
-    every = sorted(path.parent.name for path in SCENARIOS.glob("*/molecule.yml"))
+    every = [scenario for scenarios in GROUPS.values() for scenario in scenarios]
     names = every if sys.argv[1:] == ["--all"] else sys.argv[1:] or [name for name in every if name not in NIGHTLY]
-    with tempfile.TemporaryDirectory() as directory, ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
-        failures = pool.map(partial(run, collections=linked_under(Path(directory))), names)
-        failed = {name: failure for name, failure in zip(names, failures, strict=True) if failure is not None}
+    chosen = {lab: [name for name in scenarios if name in names] for lab, scenarios in GROUPS.items()}
+    with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:
+        groups = [pool.submit(run_group, lab, scenarios) for lab, scenarios in chosen.items() if scenarios]
+        failed = {name: failure for group in groups for name, failure in group.result().items()}
     for name, failure in failed.items():
         print(f"molecule: {name} failed:", *failure, sep="\n  ")
-    print(f"molecule: {len(names) - len(failed)} passed, {len(failed)} failed {' '.join(failed)}".rstrip())
+    print(f"molecule: {len(names)} scenarios, {len(failed)} failed {' '.join(failed)}".rstrip())
     return 1 if failed else 0
 
 
