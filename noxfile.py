@@ -20,6 +20,9 @@ from lab.collection import linked_under
 ROOT = Path(__file__).resolve().parent
 os.environ["PATH"] = f"{Path(sys.executable).parent}:{os.environ['PATH']}:/usr/sbin:/sbin"
 os.environ["PYTHONPATH"] = f"{ROOT}:{ROOT / 'plugins/module_utils'}"
+os.environ.pop(
+    "PYTHONDONTWRITEBYTECODE", None
+)  # without bytecode each process compiles what it imports: a minute per pytest
 
 nox.options.default_venv_backend = "none"
 SESSIONS = "texts unit mutation images component lab e2e molecule"
