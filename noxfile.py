@@ -9,6 +9,7 @@ Sessions use the environment of the Makefile (.venv): its pins are the project's
 from __future__ import annotations
 
 import os
+import re
 import sys
 import tempfile
 from pathlib import Path
@@ -39,6 +40,12 @@ BY_DAY = "not nightly"
 """What `make test` leaves to `make nightly`."""
 OUTSIDE = "component or lab or guest or root"
 """Markers of the tests that need more than Python: root, a built lab, an image."""
+
+
+def files_marked(*markers: str) -> list[str]:
+    """Return the test files that use one of these markers: to collect all of tests/ takes half a minute."""
+    use = re.compile(rf"mark\.({'|'.join(markers)})\b")
+    return sorted(str(path) for path in Path("tests").rglob("test_*.py") if use.search(path.read_text()))
 
 
 @nox.session
@@ -122,7 +129,7 @@ def component(session: nox.Session) -> None:
         *SIDE_BY_SIDE,
         "-m",
         f"(component or guest or root) and not lab and {BY_DAY}",
-        "tests",
+        *files_marked("component", "guest", "root"),
         *session.posargs,
     )
 
@@ -148,7 +155,7 @@ def molecule(session: nox.Session) -> None:
 @nox.session
 def nightly(session: nox.Session) -> None:
     """Run the tests that are too long for `make test`, all Molecule scenarios, long simulations, all mutants."""
-    session.run(*PYTEST, *SIDE_BY_SIDE, "-m", "nightly", "tests", *session.posargs)
+    session.run(*PYTEST, *SIDE_BY_SIDE, "-m", "nightly", *files_marked("nightly"), *session.posargs)
     session.run("python", "-m", "tests.molecule", "--all")
     session.run(*SIMULATION, "--steps", "100000", "--seeds", "8")
     session.run(*SIMULATION, "--steps", "20000", "--seeds", "4", "--play", "migrations")
