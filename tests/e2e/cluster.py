@@ -155,7 +155,7 @@ class Cluster:
         result: dict[str, Any] = self.eventually(look, seconds=seconds, what=f"vmi/{name} is another than {uid}")
         return result
 
-    def told(self, uid: str, namespace: str = "default") -> list[tuple[str, str, str]]:
+    def events(self, uid: str, namespace: str = "default") -> list[tuple[str, str, str]]:
         """Return the Events of an object, oldest first: type, reason and message of each."""
         events = self.list("events", "-n", namespace, "--field-selector", f"involvedObject.uid={uid}")
         events.sort(key=lambda item: int(item["metadata"]["resourceVersion"]))
@@ -267,8 +267,8 @@ class Cluster:
         then = datetime.fromisoformat(compute["state"]["running"]["startedAt"]) + timedelta(seconds=seconds)
         self.eventually(lambda: datetime.now(UTC) > then, seconds=seconds, what=f"{vmi} has run for {seconds} s")
 
-    def tell(self, vmi: str, what: str) -> None:
-        """Have a guest run a command of tests.e2e.machines.does_when_told, as soon as it serves."""
+    def run_in_guest(self, vmi: str, what: str) -> None:
+        """Have a guest run a command of tests.e2e.machines.serves_commands, as soon as it serves."""
         launcher = self.launcher(vmi)
         url = f"http://{launcher['status']['podIP']}:8080/cgi-bin/{what}"
         node = launcher["spec"]["nodeName"]

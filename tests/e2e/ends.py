@@ -23,7 +23,7 @@ def event_message(cluster: Cluster, uid: str, kind: str, reason: str) -> str:
     """Wait for an Event and return its message."""
 
     def look() -> str:
-        return next((message for type_, why, message in cluster.told(uid) if (type_, why) == (kind, reason)), "")
+        return next((message for type_, why, message in cluster.events(uid) if (type_, why) == (kind, reason)), "")
 
     message: str = cluster.eventually(look, what=f"{kind} {reason} of {uid}")
     return message

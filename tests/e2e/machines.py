@@ -66,7 +66,7 @@ def a_panicking_vm(name: str, run_strategy: str, model: str) -> Manifest:
     return with_domain(vm, devices={"panicDevices": [{"model": model}]})
 
 
-def does_when_told(**commands: str) -> str:
+def serves_commands(**commands: str) -> str:
     """Return user data: the guest serves /www on port 8080, and runs the commands that Cluster.tell names."""
     lines = ["#!/bin/sh", "mkdir -p /www/cgi-bin"]
     for name, command in commands.items():

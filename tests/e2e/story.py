@@ -109,7 +109,7 @@ def is_running(ansible: Ansible) -> bool:
     return isinstance(instances, list) and [item["status"]["phase"] for item in instances] == ["Running"]
 
 
-def tell(ansible: Ansible, lab: Lab) -> None:
+def run_steps(ansible: Ansible, lab: Lab) -> None:
     """Run all steps."""
     ansible.play("deploy", *DEPLOY)
     ansible.play("provision", *MACHINE)
@@ -147,7 +147,7 @@ def run(version: str) -> None:
         if installed.returncode:
             raise StoryError(installed.stdout)
         print(f"story: {ansible.run('ansible', '--version').stdout.partition(chr(10))[0]}", flush=True)
-        tell(ansible, lab)
+        run_steps(ansible, lab)
 
 
 def main() -> int:

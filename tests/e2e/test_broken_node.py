@@ -50,8 +50,8 @@ for pid in list(pids("-m controlplane.virt_node")):
     os.kill(pid, signal.SIGKILL)
 until = time.monotonic() + 60
 while time.monotonic() < until:
-    if found := list(pids("kvm_probe")):
-        for pid in found:
+    if probes := list(pids("kvm_probe")):
+        for pid in probes:
             os.kill(pid, signal.SIGSTOP)
         sys.exit()
     time.sleep(0.005)
@@ -116,7 +116,7 @@ def mark(cluster: Cluster, node: str) -> str:
     return str(obj["metadata"]["labels"].get(LABEL, ""))
 
 
-def tells(cluster: Cluster, words: str, *what: str) -> None:
+def is_described(cluster: Cluster, words: str, *what: str) -> None:
     """Wait for these words in `kubectl describe`: Events are written asynchronously."""
     cluster.eventually(lambda: words in cluster.kubectl("describe", *what), what=f"{what} tells {words}")
 
@@ -142,11 +142,11 @@ def test_machines_start_elsewhere_and_a_node_that_starts_none_is_quarantined_unt
         (failed,) = current["failedAttempts"]
         assert (failed["nodeName"], failed["nodeFault"]) == (bad, True)
         assert launcher in failed["message"]
-        tells(cluster, f"attempt 1 failed on node {bad}", "vm", name, "-n", namespace)
+        is_described(cluster, f"attempt 1 failed on node {bad}", "vm", name, "-n", namespace)
 
     cluster.eventually(lambda: mark(cluster, bad), what=f"{bad} is quarantined")
     assert mark(cluster, good) == ""
-    tells(cluster, "NodeQuarantined", "node", bad)
+    is_described(cluster, "NodeQuarantined", "node", bad)
 
     cluster.apply(preferring(bad, "four"))
     current = status(cluster, "four")
@@ -195,7 +195,7 @@ def test_a_node_with_a_hanging_kvm_reports_it_and_gets_only_machines_without_kvm
     cluster.eventually(why, what=f"{bad} says that its KVM hangs")
     cluster.apply(pinned_to(bad, "kvm"))
     cluster.wait("vm", "kvm", ".status.printableStatus", "ErrorUnschedulable")
-    tells(cluster, "devices.kubevirt.io/kvm", "vm", "kvm")
+    is_described(cluster, "devices.kubevirt.io/kvm", "vm", "kvm")
     waiting = cluster.get("vmi", "kvm")
     assert waiting is not None
 

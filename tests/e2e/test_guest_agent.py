@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.cluster import Cluster, KubectlFailed
-from tests.e2e.machines import a_vm, does_when_told
+from tests.e2e.machines import a_vm, serves_commands
 
 pytestmark = pytest.mark.lab
 
@@ -24,7 +24,7 @@ CONNECTED = '.status.conditions[?(@.type=="AgentConnected")].status'
 @pytest.fixture(scope="module")
 def talking(cluster: Cluster) -> Cluster:
     """A cluster with a guest whose agent is connected, until it is stopped."""
-    cluster.kubectl("create", "-f", "-", given=a_vm("talking", user_data=does_when_told(quiet="agent off")).text)
+    cluster.kubectl("create", "-f", "-", given=a_vm("talking", user_data=serves_commands(quiet="agent off")).text)
     cluster.running("talking")
     cluster.wait("vmi", "talking", CONNECTED, "True")
     cluster.wait("vmi", "talking", ".status.guestOSInfo.id", "virtops-guest")
@@ -61,7 +61,7 @@ def test_a_user_queries_the_guest(talking: Cluster) -> None:
 @pytest.mark.nightly
 def test_a_libvirtd_restart_keeps_the_agent_and_a_stopped_agent_clears_its_data(talking: Cluster) -> None:
     talking.has_run("talking", seconds=HANGS_SECONDS + 10)
-    talking.tell("talking", "quiet")
+    talking.run_in_guest("talking", "quiet")
     talking.wait("vmi", "talking", ".status.interfaces[0].infoSource", "domain")
     guest_status = status(talking)
     assert "AgentConnected" not in {condition["type"] for condition in guest_status["conditions"]}

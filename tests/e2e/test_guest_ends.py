@@ -135,4 +135,4 @@ def test_a_slow_qemu_is_waited_for(cluster: Cluster, slow: tuple[str, float]) ->
     assert cluster.running("slow")["metadata"]["uid"] == uid
     with cluster.console(cluster.launcher("slow")["metadata"]["name"]) as console:
         console.expect(READY)
-    assert not {"Stopped", "Deleted", "ShuttingDown"} & {why for _unused, why, _unused in cluster.told(uid)}
+    assert not {"Stopped", "Deleted", "ShuttingDown"} & {why for _unused, why, _unused in cluster.events(uid)}

@@ -52,24 +52,24 @@ def machines(cluster: Cluster) -> Iterator[None]:
     yield
     for item in cluster.list("vmi", "-n", "default"):
         if KEPT in item["metadata"].get("finalizers", ()):
-            let_go(cluster, item["metadata"]["name"])
+            remove_finalizer(cluster, item["metadata"]["name"])
     cluster.kubectl("delete", "pvc", "rerun", "--wait=false")
 
 
-def let_go(cluster: Cluster, name: str) -> None:
+def remove_finalizer(cluster: Cluster, name: str) -> None:
     """Remove the finalizer of the test."""
     finalizers = cluster.get("vmi", name)["metadata"]["finalizers"]  # type: ignore[index]
     path = f"/metadata/finalizers/{finalizers.index(KEPT)}"
     cluster.kubectl("patch", "vmi", name, "--type", "json", "-p", f'[{{"op": "remove", "path": "{path}"}}]')
 
 
-def goes(cluster: Cluster, name: str) -> None:
+def is_deleted_without_finalizer(cluster: Cluster, name: str) -> None:
     """Check that nothing else keeps an instance."""
-    let_go(cluster, name)
+    remove_finalizer(cluster, name)
     cluster.wait_gone("vmi", name)
 
 
-def listens(cluster: Cluster, name: str) -> str:
+def booted_uid(cluster: Cluster, name: str) -> str:
     """Wait until a guest has booted, and return the UID of its instance: before that it ignores the power button."""
     uid: str = cluster.running(name)["metadata"]["uid"]
     pod = cluster.launcher(name)["metadata"]["name"]
@@ -78,17 +78,17 @@ def listens(cluster: Cluster, name: str) -> str:
 
 
 def test_an_instance_deleted_gracefully_has_succeeded_within_its_grace_period(cluster: Cluster) -> None:
-    uid = listens(cluster, "polite")
+    uid = booted_uid(cluster, "polite")
 
     cluster.kubectl("delete", "vmi", "polite", "--wait=false")
 
     cluster.wait("vmi", "polite", ".status.phase", "Succeeded")
-    assert not any("grace period" in message for _unused, _unused, message in cluster.told(uid))
-    goes(cluster, "polite")
+    assert not any("grace period" in message for _unused, _unused, message in cluster.events(uid))
+    is_deleted_without_finalizer(cluster, "polite")
 
 
 def test_an_instance_whose_pod_is_deleted_has_ended(cluster: Cluster) -> None:
-    uid = listens(cluster, "podless-instance")
+    uid = booted_uid(cluster, "podless-instance")
 
     cluster.kubectl("delete", "pod", cluster.launcher("podless-instance")["metadata"]["name"], "--wait=false")
 
@@ -99,7 +99,7 @@ def test_an_instance_whose_pod_is_deleted_has_ended(cluster: Cluster) -> None:
     )
     assert uid not in cluster.emulators()
     cluster.kubectl("delete", "vmi", "podless-instance", "--wait=false")
-    goes(cluster, "podless-instance")
+    is_deleted_without_finalizer(cluster, "podless-instance")
 
 
 @pytest.mark.nightly
@@ -144,14 +144,14 @@ def test_repeated_requests_to_a_node_leave_nothing_behind(cluster: Cluster) -> N
     path = "/apis/subresources.kubevirt.io/v1/namespaces/default/virtualmachineinstances/operated/userlist"
     node = cluster.launcher("operated")["spec"]["nodeName"]
 
-    def held() -> int:
+    def open_descriptors() -> int:
         return max(map(int, cluster.on_node(node, DESCRIPTORS, "-m controlplane.virt_handler").split()))
 
     cluster.kubectl("get", "--raw", path)
-    before = held()
+    before = open_descriptors()
     for _each in range(QUESTIONS):
         cluster.kubectl("get", "--raw", path)
 
-    cluster.eventually(lambda: held() < before + QUESTIONS // 2, what="virt-handler let go of connections")
+    cluster.eventually(lambda: open_descriptors() < before + QUESTIONS // 2, what="virt-handler has closed connections")
     cluster.kubectl("delete", "vmi", "operated", "--wait=false")
-    goes(cluster, "operated")
+    is_deleted_without_finalizer(cluster, "operated")

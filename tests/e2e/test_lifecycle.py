@@ -81,7 +81,7 @@ def test_a_guest_that_ignores_the_power_button_is_ended_after_its_grace_period(c
     cluster.wait_delete("vmi", "deaf")
     assert "did not shut down within its grace period" in event_message(cluster, uid, "Warning", "Stopped")
     ends = [
-        (why, message) for _unused, why, message in cluster.told(uid) if why in ("ShuttingDown", "Deleted", "Stopped")
+        (why, message) for _unused, why, message in cluster.events(uid) if why in ("ShuttingDown", "Deleted", "Stopped")
     ]
     # virt-handler counts from its shutdown request, the launcher from the deletion of its Pod: either may be first.
     assert [why for why, _unused in ends if why != "Deleted"] == ["ShuttingDown", "Stopped"]
@@ -124,7 +124,7 @@ def test_a_successful_run_is_removed_and_not_restarted_with_strategy_rerun_on_fa
 
     cluster.wait_delete("vmi", "rerun-off")
     assert not vm["status"].get("startFailure")
-    assert "SuccessfulDelete" in [why for _unused, why, _unused in cluster.told(vm["metadata"]["uid"])]
+    assert "SuccessfulDelete" in [why for _unused, why, _unused in cluster.events(vm["metadata"]["uid"])]
 
 
 def test_a_kernel_panic_fails_the_run_with_an_event(cluster: Cluster) -> None:

@@ -109,19 +109,19 @@ def test_a_missing_secret_is_in_the_vm_status_until_it_exists(cluster: Cluster) 
             if event["involvedObject"]["kind"] == "Pod"
         )
 
-    def said() -> str:
+    def mount_error() -> str:
         conditions = (cluster.get("vm", "no-secret") or {}).get("status", {}).get("conditions", ())
         return next((condition["message"] for condition in conditions if condition.get("reason") == "FailedMount"), "")
 
     cluster.eventually(about_its_pod, what="the kubelet says that it cannot mount")
-    assert '"seed" not found' in cluster.eventually(said, what="the VM says so")
+    assert '"seed" not found' in cluster.eventually(mount_error, what="the VM's status has the error")
 
     cluster.apply(
         {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "seed", "namespace": "default"}}
         | {"stringData": {"userdata": "#!/bin/sh\n"}}
     )
     cluster.running("no-secret")
-    cluster.eventually(lambda: not said(), what="it is said no more")
+    cluster.eventually(lambda: not mount_error(), what="the error is gone from the VM's status")
     cluster.kubectl("delete", "vm/no-secret", "secret/seed")
     cluster.wait_gone("vmi", "no-secret")
 
@@ -153,13 +153,13 @@ def test_the_error_of_a_pod_is_in_the_vm_status(
     vm["spec"]["template"]["spec"] |= changes
     cluster.apply(vm)
 
-    def told() -> bool:
+    def is_in_pod_status() -> bool:
         return any(is_told(pod) for pod in cluster.list("pods", "-n", "default", "-l", f"vmi.kubevirt.io/id={name}"))
 
-    def said() -> bool:
+    def is_in_vm_status() -> bool:
         conditions = (cluster.get("vm", name) or {}).get("status", {}).get("conditions", ())
         return any(words in condition.get("message", "") for condition in conditions)
 
-    cluster.eventually(told, what="Kubernetes says so of the Pod")
-    cluster.eventually(said, what="the VM says so")
+    cluster.eventually(is_in_pod_status, what="the Pod's status has the error")
+    cluster.eventually(is_in_vm_status, what="the VM's status has the error")
     cluster.kubectl("delete", "vm", name)

@@ -38,7 +38,7 @@ def cut_off(cluster: Cluster, node: str) -> Iterator[None]:
         cluster.lab("node", "heal", node)
 
 
-def said(vmi: dict[str, Any], kind: str) -> str:
+def condition_message(vmi: dict[str, Any], kind: str) -> str:
     return next(
         (condition["message"] for condition in vmi["status"].get("conditions", ()) if condition["type"] == kind), ""
     )
@@ -72,8 +72,8 @@ def test_a_pod_deleted_by_force_on_a_partitioned_node_starts_no_second_guest(clu
         lost = cluster.get("vmi", "torn")
         assert lost is not None
         assert lost["metadata"]["uid"] == uid
-        assert node in said(lost, "Synchronized")
-        assert OUT_OF_SERVICE in said(lost, "Synchronized")
+        assert node in condition_message(lost, "Synchronized")
+        assert OUT_OF_SERVICE in condition_message(lost, "Synchronized")
 
     cluster.healthy()
     cluster.eventually(lambda: (cluster.get("vmi", "torn") or first)["metadata"]["uid"] != uid, what="a new instance")

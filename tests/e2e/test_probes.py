@@ -11,12 +11,12 @@ import pytest
 
 from controlplane.virt_controller.vmi.probes import EXTRA_DELAY_SECONDS
 from tests.e2e.cluster import Cluster, KubectlFailed
-from tests.e2e.machines import Manifest, a_vm, does_when_told
+from tests.e2e.machines import Manifest, a_vm, serves_commands
 
 pytestmark = pytest.mark.lab
 
 IS_READY_AND_ALIVE = "touch /www/ready /run/alive\n"
-SERVES_UNTIL_IT_IS_TOLD = does_when_told(unready="rm /www/ready", dead="rm /run/alive") + IS_READY_AND_ALIVE
+SERVES_COMMANDS = serves_commands(unready="rm /www/ready", dead="rm /run/alive") + IS_READY_AND_ALIVE
 SERVES_A_PORT_FOR_A_WHILE = "#!/bin/sh\nhttpd -p 8080 -h /\n(sleep 15; killall httpd) &\n"
 HAS_AN_AGENT_FOR_A_WHILE = "#!/bin/sh\n(sleep 15; agent off) >/dev/null 2>&1 &\n"
 HAS_NO_AGENT = "#!/bin/sh\nagent off >/dev/null 2>&1\n"
@@ -41,7 +41,7 @@ def probed(cluster: Cluster) -> None:
     """A machine that becomes ready, then not ready, then not live."""
     ready = {"httpGet": {"port": 8080, "path": "/ready"}, **SOME, "periodSeconds": 5, "failureThreshold": 1}
     alive = {"exec": {"command": ["test", "-e", "/run/alive"]}, **SOME, **LATE, "failureThreshold": 3}
-    vm = a_probed_vm("probed", user_data=SERVES_UNTIL_IT_IS_TOLD, readinessProbe=ready, livenessProbe=alive)
+    vm = a_probed_vm("probed", user_data=SERVES_COMMANDS, readinessProbe=ready, livenessProbe=alive)
     cluster.kubectl("create", "-f", "-", given=vm.text)
 
 
@@ -79,13 +79,13 @@ def test_a_guest_is_ready_while_it_responds_and_its_run_ends_when_it_is_not_live
     cluster.running("probed")
 
     cluster.wait("vm", "probed", '.status.conditions[?(@.type=="Ready")].status', "True")
-    cluster.tell("probed", "unready")
+    cluster.run_in_guest("probed", "unready")
     cluster.wait("vm", "probed", '.status.conditions[?(@.type=="Ready")].status', "False")
     vmi = cluster.get("vmi", "probed")
     assert vmi is not None
     assert vmi["status"]["phase"] == "Running"
 
-    cluster.tell("probed", "dead")
+    cluster.run_in_guest("probed", "dead")
     cluster.wait("vm", "probed", ".status.printableStatus", "Stopped")
     events = cluster.kubectl("get", "events", "--field-selector", "reason=Unhealthy", "-o", "yaml")
     assert "the command ended with exit code 1" in events

@@ -45,12 +45,12 @@ CONTENT = (
 
 @dataclass
 class Reader:
-    """A user at a shell. said: the output of each command."""
+    """A user at a shell. outputs: by command."""
 
     home: Path
     checkout: Path
     environment: dict[str, str]
-    said: dict[str, str] = field(default_factory=dict)
+    outputs: dict[str, str] = field(default_factory=dict)
 
     def enter(self, command: str) -> int:
         """Run a command of README; return its exit code."""
@@ -64,7 +64,7 @@ class Reader:
             timeout=900,
             check=False,
         )
-        self.said[command] = done.stdout
+        self.outputs[command] = done.stdout
         return done.returncode
 
 
@@ -140,16 +140,16 @@ def test_the_commands_work_and_leave_nothing(lab: Lab, cluster: Cluster, reader:
     *story, removal = STORY.commands
     for command in story:
         code = reader.enter(command)
-        output = reader.said[command]
+        output = reader.outputs[command]
         if "virtops.kubevirt.deploy" in command and EMULATION not in command and code != 0:
             lacks_kvm = True
             assert "cannot run guests on KVM" in output, output[-6000:]
             assert EMULATION in output.replace("\n", " "), "the remedy is said in full"
             continue
         assert code == 0, f"{command}:\n{output[-6000:]}"
-    assert "first" in reader.said["kubectl get virtualmachines"]
+    assert "first" in reader.outputs["kubectl get virtualmachines"]
     for look in ("kubectl get virtualmachines", "kubectl get virtualmachine web"):
-        assert "Running" in reader.said[look]
+        assert "Running" in reader.outputs[look]
     probe = reader.checkout / "roles/node_kvm/files/kvm_probe.py"
     answer = json.loads(subprocess.run([sys.executable, probe], capture_output=True, check=True).stdout)
     assert lacks_kvm is not answer["usable"]
@@ -159,5 +159,5 @@ def test_the_commands_work_and_leave_nothing(lab: Lab, cluster: Cluster, reader:
         path for part in ("images", "controlplane", "roles") for path in (installed / part).rglob("__pycache__")
     ]
     assert compiled == [], "Ansible compiles its own plugins; what is built from is left as it was"
-    assert reader.enter(removal) == 0, reader.said[removal][-6000:]
+    assert reader.enter(removal) == 0, reader.outputs[removal][-6000:]
     assert content(lab) == before

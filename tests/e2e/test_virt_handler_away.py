@@ -137,7 +137,7 @@ def test_a_node_without_virt_handler_gets_no_machines_and_reports_ended_guests_l
 
     cluster.wait("node", node, SCHEDULABLE, "true")
     cluster.running("early")
-    assert [message for _unused, why, message in cluster.told(uid) if why == "Stopped"] == [CRASHED], (
+    assert [message for _unused, why, message in cluster.events(uid) if why == "Stopped"] == [CRASHED], (
         "once, whoever tells it"
     )
     with pytest.raises(KubectlFailed, match="ServiceUnavailable"):
