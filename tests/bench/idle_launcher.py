@@ -22,7 +22,7 @@ from controlplane.domain import layout
 from controlplane.hypervisor.connection import register_event_loop
 from tests.controlplane.virt_launcher.launched import PLAN, boot, connect
 from tests.controlplane.virt_launcher.launcher_pod import LauncherPod, built_images
-from tests.controlplane.virt_launcher.wakes import Wakes, wakes
+from tests.controlplane.virt_launcher.wakeups import Wakeups, count_wakeups
 
 QUIET_SECONDS, MEASURED_SECONDS = 15.0, 30.0
 PER_SECOND_AT_MOST = 2.0
@@ -41,7 +41,7 @@ def run(report: Report) -> None:
         raise AssertionError(f"{paused.per_second:.2f} wakes a second")
 
 
-async def _measure(home: pathlib.Path, seconds: float) -> tuple[Wakes, Wakes]:
+async def _measure(home: pathlib.Path, seconds: float) -> tuple[Wakeups, Wakeups]:
     register_event_loop()
     images = built_images(home / "images")
     (home / "pod").mkdir()
@@ -51,17 +51,17 @@ async def _measure(home: pathlib.Path, seconds: float) -> tuple[Wakes, Wakes]:
         connection = await connect(pod)
         guest = await boot(pod, connection)
         await asyncio.sleep(QUIET_SECONDS)  # the work after a start is done
-        running = await wakes(pod, seconds)
+        running = await count_wakeups(pod, seconds)
         await guest.pause()
         await asyncio.sleep(QUIET_SECONDS)
-        paused = await wakes(pod, seconds)
+        paused = await count_wakeups(pod, seconds)
         await connection.close()
     finally:
         pod.remove()
     return running, paused
 
 
-def _report(report: Report, name: str, seen: Wakes, more: dict[str, Any]) -> None:
+def _report(report: Report, name: str, seen: Wakeups, more: dict[str, Any]) -> None:
     report(
         {
             "name": name,

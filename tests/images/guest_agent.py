@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The other end of a guest agent's channel, as libvirt holds it: a socket of QEMU's."""
+"""The host's end of a guest agent's channel: a socket of QEMU's, as for libvirt."""
 
 from __future__ import annotations
 
@@ -43,5 +43,5 @@ class AgentChannel:
         request = {"execute": command, **({"arguments": arguments} if arguments else {})}
         self._stream.write(json.dumps(request).encode() + b"\n")
         self._stream.flush()
-        answer = json.loads(self._stream.readline().lstrip(b"\xff"))
-        return answer.get("return", answer.get("error"))
+        response = json.loads(self._stream.readline().lstrip(b"\xff"))
+        return response.get("return", response.get("error"))

@@ -16,8 +16,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-BOOT_SECONDS = 90
-"""How long a boot may take on a machine that does other things too. It takes three seconds on one that does not."""
+BOOT_SECONDS = 180
+"""A boot takes three seconds on an idle machine."""
 
 
 class GuestProcess:
@@ -99,12 +99,12 @@ class GuestProcess:
         until = time.monotonic() + seconds
         expression = re.compile(pattern)
         with self._news:
-            while (found := expression.search(self.console, after)) is None:
-                left = until - time.monotonic()
-                if left <= 0 or not self._reader.is_alive():
-                    raise AssertionError(f"{pattern!r} did not appear; the console says:\n{self.console}")
-                self._news.wait(min(left, 1))
-        return found
+            while (match := expression.search(self.console, after)) is None:
+                remaining = until - time.monotonic()
+                if remaining <= 0 or not self._reader.is_alive():
+                    raise AssertionError(f"{pattern!r} did not appear on the console:\n{self.console}")
+                self._news.wait(min(remaining, 1))
+        return match
 
     def type(self, line: str) -> int:
         """Type a line; returns where the console was, for `expect(after=...)`."""
@@ -150,13 +150,13 @@ class GuestProcess:
             self._connect(connection)
             stream = connection.makefile("rwb")
             stream.readline()
-            answer: dict[str, Any] = {}
+            response: dict[str, Any] = {}
             for request in ({"execute": "qmp_capabilities"}, {"execute": command, "arguments": arguments}):
                 stream.write(json.dumps(request).encode() + b"\n")
                 stream.flush()
-                answer = json.loads(stream.readline())
-                while "return" not in answer and "error" not in answer:
-                    answer = json.loads(stream.readline())
+                response = json.loads(stream.readline())
+                while "return" not in response and "error" not in response:
+                    response = json.loads(stream.readline())
             stream.close()
-        assert "return" in answer, answer
-        return answer["return"]
+        assert "return" in response, response
+        return response["return"]

@@ -153,18 +153,6 @@ def test_two_that_build_at_once_into_one_store_each_get_their_own(collection: Pa
     assert sum(written for *_unused, written in found) == 2, "who comes second finds it written"
 
 
-def test_an_archive_is_named_after_its_image_where_it_is_asked_for(
-    collection: Path, store: Store, tmp_path: Path
-) -> None:
-    kept = build("toy", store, None, Options(), collection)
-    asked = build("toy", store, tmp_path / "out", Options(), collection)
-
-    assert (asked.written, asked.image.path) == (True, tmp_path / "out/toy.tar")
-    assert said_by(asked.image.path) == (kept.image.reference, kept.image.digest)
-    assert kept.image.path.parent == store.root
-    assert [path.name for path in (tmp_path / "out").iterdir()] == ["toy.tar"]
-
-
 def test_an_archive_that_somebody_replaced_is_written_again(collection: Path, store: Store, tmp_path: Path) -> None:
     first = build("toy", store, tmp_path / "out", Options(), collection)
     first.image.path.write_bytes(b"not an archive")
@@ -187,26 +175,12 @@ def packages_of(archive: Path) -> str:
     raise AssertionError("no layer of packages")
 
 
-def test_packages_come_from_the_mirror_of_this_machine(collection: Path, store: Store, tmp_path: Path) -> None:
-    built = build("toy", store, tmp_path / "out", Options(), collection)
-    assert packages_of(built.image.path) == f"tini {MACHINES}"
-
-
 def test_a_mirror_that_is_named_goes_before_it_and_is_fetched_from_at_once(
     collection: Path, store: Store, tmp_path: Path
 ) -> None:
     build("toy", store, tmp_path / "out", Options(), collection)
     options = Options(mirrors=Mirrors("http://mirror.example/named"))
     assert packages_of(build("toy", store, tmp_path / "out", options, collection).image.path).endswith("/named")
-
-
-def test_a_plan_makes_nothing_and_says_what_would_be_made(
-    collection: Path, store: Store, said: list[str], tmp_path: Path
-) -> None:
-    planned = plan("toy", store, tmp_path / "out", Options(), collection)
-    assert (planned.written, planned.image.digest) == (True, "")
-    assert planned.image.reference == "localhost/virtops/toy:1.2.3"
-    assert (said, sorted(path.name for path in tmp_path.iterdir())) == ([], ["collection"])
 
 
 def test_a_plan_names_the_image_that_is_up_to_date(collection: Path, store: Store, tmp_path: Path) -> None:
@@ -258,8 +232,3 @@ def test_check_prints_what_would_be_made_and_needs_nothing_of_it(
     assert main(["build", "--check", "--only", "virt-launcher", "--tag", "1"]) == 0
     assert capsys.readouterr().out == "localhost/virtops/virt-launcher:1  would be written\n"
     assert list(tmp_path.iterdir()) == []
-
-
-def test_packages_are_printed_for_whoever_installs_them(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["packages", "test-guest"]) == 0
-    assert "busybox-static:i386" in capsys.readouterr().out.split()

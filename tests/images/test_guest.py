@@ -8,7 +8,6 @@ from __future__ import annotations
 import lzma
 import re
 import struct
-from pathlib import Path
 
 import pytest
 
@@ -75,7 +74,3 @@ def test_every_group_of_modules_that_the_scripts_load_is_listed() -> None:
     scripts = "".join(path.read_text() for path in (SOURCES / "root/usr/lib/guest").iterdir())
     wanted = set(re.findall(r"load_modules ([a-z0-9-]+)", scripts))
     assert wanted == {group for group, _unused in guest._listed((SOURCES / "modules").read_text())} - {"always"}
-
-
-def test_what_the_guest_is_made_of_has_no_generated_file() -> None:
-    assert [path for path in Path(SOURCES).rglob("*") if path.suffix in (".img", ".iso", ".pyc")] == []

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The test guest, booted for real under QEMU from the launcher image: what docs/images.md promises of it."""
+"""The test guest, booted for real under QEMU from the launcher image: the promises of docs/images.md."""
 
 from __future__ import annotations
 
@@ -63,26 +63,8 @@ def web_server() -> Iterator[int]:
         thread.join()
 
 
-def test_the_disk_boots_counts_answers_a_login_and_powers_off_by_acpi(
-    launcher_root: Path, guest_files: Path, tmp_path: Path, web_server: int
-) -> None:
-    with GuestProcess(launcher_root, tmp_path, [*boot_disk(guest_files), *NETWORK]) as guest:
-        ready = guest.expect(r"virtops-guest: ready hostname=(\S+) ip=(\S+) boot=[\d.]+\n")
-        assert ready.groups() == ("virtops-guest", "10.0.2.15")
-        assert guest.expect(r"virtops-guest: counter 3\n").start() > guest.console.index("counter 1\n")
-        guest.log_in()
-        assert "hello from outside" in guest.run(f"wget -q -O - http://10.0.2.2:{web_server}/")
-        assert "nameserver 10.0.2.3" in guest.run("cat /etc/resolv.conf")
-        before = int(re.findall(r"\n(\d+)\n", guest.run("counter"))[0])
-        guest.run("sleep 2")
-        assert int(re.findall(r"\n(\d+)\n", guest.run("counter"))[0]) > before, "counts on in silence"
-        guest.qmp("system_powerdown")
-        guest.expect("virtops-guest: power button pressed")
-        assert guest.process.wait(timeout=30) == 0
-
-
-def as_libvirt_places(*devices: str) -> list[str]:
-    """Return the devices, each behind a root port of its own."""
+def behind_root_ports(*devices: str) -> list[str]:
+    """Return the devices, each behind a root port of its own, as libvirt places them."""
     placed = []
     for number, device in enumerate(devices, start=1):
         placed += ["-device", f"pcie-root-port,id=port{number},chassis={number},addr=0x{number + 1:x}"]
@@ -90,23 +72,38 @@ def as_libvirt_places(*devices: str) -> list[str]:
     return placed
 
 
-def test_64_megabytes_and_the_devices_of_a_domain_suffice(
-    launcher_root: Path, guest_files: Path, tmp_path: Path
+def test_the_disk_boots_with_61_mib_runs_its_seed_reboots_and_powers_off(
+    launcher_root: Path, guest_files: Path, tmp_path: Path, web_server: int
 ) -> None:
     """61 MiB is what upstream's vm-cirros has."""
-    script = "#!/bin/sh\nnslookup nowhere.invalid | grep -c NXDOMAIN\n"
     sources = ["-drive", f"file={guest_files}/disk/guest.img,format=raw,if=none,id=boot,snapshot=on"]
-    sources += seed(tmp_path / "seed.iso", script, "virtio")[:2]
+    sources += seed(tmp_path / "seed.iso", "#!/bin/sh\nnslookup nowhere.invalid | grep -c NXDOMAIN\n", "virtio")[:2]
     sources += ["-netdev", "user,id=net"]
     kind = "-pci-non-transitional"
-    devices = as_libvirt_places(
+    devices = behind_root_ports(
         f"virtio-net{kind},netdev=net", f"virtio-blk{kind},drive=boot,bootindex=1", f"virtio-blk{kind},drive=seed"
     )
     with GuestProcess(launcher_root, tmp_path, ["-cpu", "max", *sources, *devices], memory=61) as guest:
         guest.expect(r"ready hostname=web-1 ip=10\.0\.2\.15 boot=[\d.]+\n")
         guest.expect("user-data exited with")
+        assert guest.expect(r"virtops-guest: counter 3\n").start() > guest.console.index("counter 1\n")
+        guest.log_in()
+        assert "hello from outside" in guest.run(f"wget -q -O - http://10.0.2.2:{web_server}/")
+        assert "nameserver 10.0.2.3" in guest.run("cat /etc/resolv.conf")
+        before = int(re.findall(r"\n(\d+)\n", guest.run("counter"))[0])
+        guest.run("sleep 2")
+        assert int(re.findall(r"\n(\d+)\n", guest.run("counter"))[0]) > before, "counts on in silence"
+
+        at = guest.type("reboot")
+        guest.expect("virtops-guest: going down", after=at)
+        guest.expect("virtops-guest: ready", after=at)
+        guest.expect("virtops-guest: counter 3", after=at)
+        guest.qmp("system_powerdown")
+        guest.expect("virtops-guest: power button pressed", after=at)
+        assert guest.process.wait(timeout=30) == 0
 
 
+@pytest.mark.nightly
 def test_a_network_without_dhcp_and_a_disk_that_never_answers_do_not_silence_the_guest(
     launcher_root: Path, guest_files: Path, tmp_path: Path
 ) -> None:
@@ -123,15 +120,6 @@ def test_a_network_without_dhcp_and_a_disk_that_never_answers_do_not_silence_the
         amounts = ("bps", "bps_rd", "bps_wr", "iops", "iops_rd", "iops_wr")
         guest.qmp("block_set_io_throttle", device="dead", **dict.fromkeys(amounts, 0))
         guest.expect("virtops-guest: user-data exited with 5")
-
-
-def test_reboot_starts_the_guest_again(launcher_root: Path, guest_files: Path, tmp_path: Path) -> None:
-    with GuestProcess(launcher_root, tmp_path, boot_disk(guest_files)) as guest:
-        guest.expect(r"ready hostname=virtops-guest ip=none")
-        guest.log_in()
-        at = guest.type("reboot")
-        guest.expect("virtops-guest: going down", after=at)
-        guest.expect("virtops-guest: ready", after=at)
 
 
 CLOUD_CONFIG = """#cloud-config
@@ -178,6 +166,7 @@ def test_kernel_and_initrd_boot_and_apply_cloud_config(launcher_root: Path, gues
         assert "user@example" in guest.run("cat /root/.ssh/authorized_keys")
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("bus", ["sata", "scsi"])
 def test_a_script_of_a_seed_on_another_bus_is_run(
     bus: str, launcher_root: Path, guest_files: Path, tmp_path: Path
@@ -190,6 +179,7 @@ def test_a_script_of_a_seed_on_another_bus_is_run(
         assert "ready hostname=web-1 ip=none" in guest.console
 
 
+@pytest.mark.nightly
 def test_a_seed_on_a_fat_disk_is_found_and_strange_user_data_is_named(
     launcher_root: Path, guest_files: Path, tmp_path: Path
 ) -> None:
@@ -204,8 +194,11 @@ def test_a_seed_on_a_fat_disk_is_found_and_strange_user_data_is_named(
         assert "warning: user-data is neither a #! script nor #cloud-config" in guest.console
 
 
-def test_the_kvm_probe_says_what_a_real_guest_finds(launcher_root: Path, guest_files: Path, tmp_path: Path) -> None:
-    """Whatever this machine is: the verdict must be that of a guest which is started with `-accel kvm`."""
+@pytest.mark.nightly
+def test_the_kvm_probe_agrees_with_a_guest_that_is_started_with_kvm(
+    launcher_root: Path, guest_files: Path, tmp_path: Path
+) -> None:
+    """On every machine the probe must agree with `-accel kvm`."""
     answer = json.loads(subprocess.run([sys.executable, "-I", str(PROBE)], capture_output=True, check=True).stdout)
     with GuestProcess(launcher_root, tmp_path, boot_disk(guest_files), accel="kvm") as guest:
         try:
@@ -217,7 +210,7 @@ def test_the_kvm_probe_says_what_a_real_guest_finds(launcher_root: Path, guest_f
 
 
 def test_the_kvm_probes_program_is_right_on_a_processor_that_works(launcher_root: Path, tmp_path: Path) -> None:
-    """Boots it from a disk under emulation: it must come to its end, in long mode, with the right values."""
+    """Under emulation the program reaches its end, in long mode, with the right values in its registers."""
     probe: dict[str, object] = {"__name__": "kvm_probe"}
     exec(compile(PROBE.read_text(), str(PROBE), "exec"), probe)
     disk = bytearray(1 << 20)

@@ -12,7 +12,6 @@ import pytest
 from images import mirrors
 from images.mirrors import NO_MIRRORS, Mirrors, read_targets, source_lines
 
-ROOT = Path(__file__).resolve().parents[2]
 ARCHIVE, SECURITY = "http://mirror.example/debian", "http://mirror.example/debian-security"
 
 
@@ -96,10 +95,3 @@ def test_updates_are_asked_for_where_security_updates_are_known() -> None:
         f"deb {SECURITY} trixie-security main",
     ]
     assert source_lines("trixie", NO_MIRRORS, has_updates=True) == []
-
-
-def test_no_host_of_debian_stands_in_what_is_shipped() -> None:
-    host = "debian" + ".org"
-    sources = [path for top in ("images", "lab", "roles") for path in (ROOT / top).rglob("*") if path.suffix != ".pyc"]
-    naming = [str(source) for source in sources if source.is_file() and host in source.read_text(errors="replace")]
-    assert naming == []

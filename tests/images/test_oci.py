@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 import tarfile
 from pathlib import Path
@@ -104,12 +103,3 @@ def test_equal_contents_give_equal_archives(tmp_path: Path) -> None:
 def test_a_reference_without_registry_or_tag_is_refused(reference: str, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="is not of the form registry/repository:tag"):
         write_archive(tmp_path / "image.tar", reference, [], Config())
-
-
-def test_a_stream_gives_a_file_with_its_next_bytes(tmp_path: Path) -> None:
-    source = io.BytesIO(b"skip-take-rest")
-    source.seek(5)
-    with LayerWriter(tmp_path / "layer.tar") as writer:
-        writer.stream("part", source, 4)
-    with tarfile.open(writer.layer.path) as tar:
-        assert tar.extractfile("part").read() == b"take"  # type: ignore[union-attr]

@@ -71,12 +71,6 @@ def test_a_layer_knows_its_digest_also_when_it_was_there_before(tmp_path: Path) 
     assert first == second == Layer(first.path, hash_of(first.path))
 
 
-def test_a_layer_made_anew_gets_a_new_digest(tmp_path: Path) -> None:
-    store, make = Store(tmp_path), Making()
-    first = store.layer("code", key_of("a"), make)
-    assert store.layer("code", key_of("a"), make, fresh=True).sha256 != first.sha256
-
-
 def test_keys_depend_on_values_and_their_order() -> None:
     assert key_of("a", {"x": 1, "y": 2}) == key_of("a", {"y": 2, "x": 1})
     assert key_of("a", "b") != key_of("b", "a")

@@ -94,7 +94,3 @@ def test_sockets_and_pipes_of_a_directory_are_left_out(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "file").write_bytes(b"x")
     assert list(read_directory(tmp_path)) == ["file"]
-
-
-def test_a_node_reads_no_more_than_asked() -> None:
-    assert regular(b"0123456789").read(4) == b"0123"

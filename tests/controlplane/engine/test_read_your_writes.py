@@ -139,24 +139,6 @@ def test_a_confirmed_response_is_announced_once(stage: Stage) -> None:
     assert stage.told == [(None, 7)]
 
 
-def test_versions_are_compared_as_numbers(stage: Stage) -> None:
-    stage.cache.see(an_object(10))
-    stage.overlay.record_write(WEB, an_object(9))
-    assert stage.seen() == 10
-
-
-def test_a_response_older_than_a_kept_one_changes_nothing(stage: Stage) -> None:
-    stage.overlay.record_write(WEB, an_object(10))
-    stage.overlay.record_write(WEB, an_object(9))
-    assert stage.seen() == 10
-
-
-def test_a_created_object_is_shown_at_once_and_indexed_by_its_owner(stage: Stage) -> None:
-    stage.overlay.record_write(WEB, an_object(7, **owned_by("parent")))
-    assert (stage.seen(), set(stage.overlay.keys())) == (7, {WEB})
-    assert (stage.overlay.indexed("owner", "parent"), stage.overlay.indexed("owner", "other")) == ({WEB}, set())
-
-
 def test_a_response_is_indexed_by_its_own_owners_not_by_those_of_the_cache(stage: Stage) -> None:
     stage.cache.see(an_object(5, **owned_by("old", "kept")))
     stage.overlay.record_write(WEB, an_object(7, **owned_by("kept", "new")))
@@ -167,28 +149,11 @@ def test_a_response_is_indexed_by_its_own_owners_not_by_those_of_the_cache(stage
     assert stage.is_idle()
 
 
-def test_an_object_that_came_and_went_is_forgotten(stage: Stage) -> None:
-    stage.overlay.record_write(WEB, an_object(7))
-    stage.cache.see(an_object(7))
-    stage.cache.lose(an_object(8))
-    assert (stage.seen(), stage.told) == (None, [(None, 7), (8, None)])
-    assert stage.is_idle()
-
-
 def test_a_response_for_an_object_that_came_and_went_unseen_ends_with_the_relist_and_is_announced(stage: Stage) -> None:
     stage.overlay.record_write(WEB, an_object(7, **owned_by("parent")))
     stage.cache.relist(20)
     assert (stage.seen(), stage.told) == (None, [(7, None)])
     assert set(stage.overlay.indexed("owner", "parent")) == set()
-    assert stage.is_idle()
-
-
-def test_a_response_for_an_object_missing_from_a_relist_ends_and_is_announced(stage: Stage) -> None:
-    stage.cache.see(an_object(5))
-    stage.overlay.record_write(WEB, an_object(7))
-    stage.cache.relist(20)
-    assert stage.seen() is None
-    assert stage.told == [(None, 5), (5, None), (7, None)], "the relist tells the last state it had, then the answer"
     assert stage.is_idle()
 
 
@@ -204,40 +169,11 @@ def test_a_response_for_an_object_outside_the_selection_ends_once_the_cache_is_p
     assert stage.is_idle()
 
 
-def test_a_response_outlives_the_deletion_of_the_previous_object_of_that_name(stage: Stage) -> None:
-    stage.cache.see(an_object(5, "u1"))
-    stage.overlay.record_write(WEB, an_object(9, "u2"))
-    stage.cache.lose(an_object(7, "u1"))
-    assert stage.seen() == 9
-    stage.cache.see(an_object(9, "u2"))
-    assert stage.is_idle()
-
-
 def test_a_response_about_the_previous_object_ends_when_the_next_one_is_seen(stage: Stage) -> None:
     stage.overlay.record_write(WEB, an_object(7, "u1", **owned_by("first")))
     stage.cache.relist(12, an_object(9, "u2", **owned_by("second")))
     assert stage.seen() == 9
     assert stage.told == [(None, 9), (7, 9)], "whoever saw the first one hears of its end"
-    assert stage.is_idle()
-
-
-def test_a_response_after_the_deletion_was_seen_is_not_shown(stage: Stage) -> None:
-    stage.cache.see(an_object(7))
-    stage.cache.lose(an_object(8))
-    stage.overlay.record_write(WEB, an_object(7))
-    assert stage.seen() is None
-    assert stage.is_idle()
-
-
-def test_an_object_patched_after_it_left_the_selection_is_shown_until_the_cache_is_past_it(
-    stage: Stage,
-) -> None:
-    stage.cache.see(an_object(5))
-    stage.overlay.record_write(WEB, an_object(9))
-    stage.cache.lose(an_object(8))  # version 8 removes the label, our patch came after it
-    assert stage.seen() == 9
-    stage.cache.move(9)
-    assert (stage.seen(), stage.told[-1]) == (None, (9, None))
     assert stage.is_idle()
 
 
@@ -252,23 +188,6 @@ def test_the_write_that_ends_an_object_hides_it_before_the_cache_sees_the_end(st
     assert stage.is_idle()
 
 
-def test_a_hidden_object_stays_hidden_while_the_cache_shows_earlier_states(stage: Stage) -> None:
-    stage.overlay.record_write(WEB, an_object(7, **owned_by("parent")))
-    stage.overlay.record_absence(WEB, "u1")
-    stage.cache.see(an_object(5))
-    stage.cache.see(an_object(7))
-    assert stage.seen() is None
-    stage.cache.lose(an_object(8))
-    assert stage.is_idle()
-
-
-def test_a_late_response_does_not_bring_a_hidden_object_back(stage: Stage) -> None:
-    stage.cache.see(an_object(5))
-    stage.overlay.record_absence(WEB, "u1")
-    stage.overlay.record_write(WEB, an_object(6))
-    assert stage.seen() is None
-
-
 def test_the_end_of_a_hidden_object_that_the_cache_never_had_is_announced(stage: Stage) -> None:
     stage.overlay.record_write(WEB, an_object(7))
     stage.overlay.record_absence(WEB, "u1")
@@ -278,52 +197,11 @@ def test_the_end_of_a_hidden_object_that_the_cache_never_had_is_announced(stage:
     assert stage.is_idle()
 
 
-def test_a_hidden_object_missing_from_a_relist_is_forgotten_without_its_last_state(
-    stage: Stage,
-) -> None:
-    stage.cache.see(an_object(5))
-    stage.overlay.record_write(WEB, an_object(7))
-    stage.overlay.record_absence(WEB, "u1")
-    stage.cache.move(20)
-    assert stage.seen() is None
-    stage.cache.relist(30)
-    assert stage.is_idle()
-
-
-def test_absence_of_the_next_object_does_not_bring_the_previous_one_back(stage: Stage) -> None:
-    stage.cache.see(an_object(5, "u1"))
-    stage.overlay.record_write(WEB, an_object(9, "u2"))
-    stage.overlay.record_absence(WEB, "u2")
-    assert stage.seen() is None
-    stage.cache.lose(an_object(7, "u1"))
-    stage.cache.see(an_object(9, "u2"))
-    assert stage.seen() is None
-    stage.cache.lose(an_object(10, "u2"))
-    assert stage.is_idle()
-
-
-def test_the_next_object_inherits_nothing_from_the_previous_one(stage: Stage) -> None:
-    stage.cache.see(an_object(5, "u1"))
-    stage.overlay.record_delete(WEB, "u1")
-    stage.overlay.record_write(WEB, an_object(9, "u2"))
-    assert not stage.overlay.is_delete_sent(WEB, "u1")
-    assert not stage.overlay.is_delete_sent(WEB, "u2")
-    stage.overlay.record_delete(WEB, "u1")
-    stage.overlay.record_absence(WEB, "u1")
-    assert [stage.overlay.is_delete_sent(WEB, uid) for uid in ("u1", "u2")] == [False, False]
-    assert stage.seen() == 9
-
-
 def test_absence_is_about_one_uid(stage: Stage) -> None:
     stage.cache.see(an_object(5, "u1"))
     stage.overlay.record_absence(WEB, "u0")
     assert stage.seen() == 5
     assert stage.is_idle()
-
-
-def test_a_pod_in_its_grace_period_is_not_gone(stage: Stage) -> None:
-    stage.overlay.record_write(WEB, an_object(6, **DELETING))
-    assert stage.seen() == 6
 
 
 def test_a_sent_delete_is_remembered_until_its_effect_is_seen(stage: Stage) -> None:
@@ -335,40 +213,6 @@ def test_a_sent_delete_is_remembered_until_its_effect_is_seen(stage: Stage) -> N
     assert stage.overlay.is_delete_sent(WEB, "u1")
     stage.cache.see(an_object(7, deletionTimestamp="2026-01-01T00:00:00Z", finalizers=["f"]))
     assert not stage.overlay.is_delete_sent(WEB, "u1")
-    assert stage.is_idle()
-
-
-def test_a_sent_delete_of_a_created_object_is_remembered_beyond_the_confirmation_of_the_create(stage: Stage) -> None:
-    stage.overlay.record_write(WEB, an_object(7))
-    stage.overlay.record_delete(WEB, "u1")
-    stage.cache.see(an_object(7))
-    assert stage.overlay.is_delete_sent(WEB, "u1")
-    stage.cache.lose(an_object(8))
-    assert stage.is_idle()
-
-
-def test_a_delete_of_an_object_being_deleted_is_not_remembered(stage: Stage) -> None:
-    stage.cache.see(an_object(5, **DELETING))
-    stage.overlay.record_delete(WEB, "u1")
-    assert stage.is_idle()
-
-
-@pytest.mark.parametrize(
-    ("case", "happens"),
-    [
-        ("it left the selection", lambda cache: cache.lose(an_object(6))),
-        ("it is gone at a relist", lambda cache: cache.relist(20)),
-        ("a second one has its name at a relist", lambda cache: cache.relist(20, an_object(9, "u2"))),
-    ],
-    ids=lambda item: item if isinstance(item, str) else "",
-)
-def test_a_sent_delete_is_forgotten_with_its_object(
-    stage: Stage, case: str, happens: Callable[[FakeCache], None]
-) -> None:
-    stage.cache.see(an_object(5))
-    stage.overlay.record_delete(WEB, "u1")
-    happens(stage.cache)
-    assert not stage.overlay.is_delete_sent(WEB, "u1"), case
     assert stage.is_idle()
 
 
@@ -395,41 +239,6 @@ def test_a_read_object_outside_the_selection_is_shown_until_the_cache_moves_and_
     assert stage.is_idle()
 
 
-def test_a_patch_without_a_change_does_not_end_a_read(stage: Stage) -> None:
-    stage.cache.move(100)
-    stage.overlay.record_read(WEB, an_object(7))
-    stage.overlay.record_write(WEB, an_object(7))
-    assert stage.seen() == 7
-
-
-def test_a_read_ahead_of_the_cache_is_shown_until_the_cache_has_it(stage: Stage) -> None:
-    stage.cache.move(5)
-    stage.overlay.record_read(WEB, an_object(7))
-    stage.cache.move(6)
-    assert stage.seen() == 7
-    stage.cache.see(an_object(7))
-    assert (stage.seen(), stage.told) == (7, [(None, 7)])
-    assert stage.is_idle()
-
-
-def test_a_read_is_not_shown_when_the_cache_is_as_new(stage: Stage) -> None:
-    stage.cache.see(an_object(7))
-    stage.overlay.record_read(WEB, an_object(7))
-    assert stage.is_idle()
-
-
-def test_a_read_object_that_is_being_deleted_still_exists(stage: Stage) -> None:
-    stage.overlay.record_read(WEB, an_object(7, deletionTimestamp="2026-01-01T00:00:00Z"))
-    assert stage.seen() == 7
-
-
-def test_many_responses_for_one_key_leave_nothing_behind(stage: Stage) -> None:
-    for version in range(1, 1000):
-        stage.overlay.record_write(WEB, an_object(version))
-    stage.cache.see(an_object(999))
-    assert stage.is_idle()
-
-
 def test_an_error_in_a_subscriber_does_not_keep_a_change_from_the_others(
     stage: Stage, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -442,25 +251,6 @@ def test_an_error_in_a_subscriber_does_not_keep_a_change_from_the_others(
     stage.cache.see(an_object(5))
     assert events == [WEB]
     assert "cache subscriber failed" in caplog.text
-
-
-def test_the_cost_of_an_owner_lookup_does_not_grow_with_other_pending_responses(
-    stage: Stage, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for number in range(100):
-        stage.overlay.record_write(Key("default", f"web-{number}"), an_object(7, **owned_by(f"owner-{number}")))
-    decoded: list[bytes] = []
-    monkeypatch.setattr("controlplane.engine.read_your_writes.read_version", decoded.append)
-    assert stage.overlay.indexed("owner", "owner-7") == {Key("default", "web-7")}
-    assert decoded == []
-
-
-def test_a_cache_move_costs_nothing_without_pending_responses(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    decoded: list[bytes] = []
-    monkeypatch.setattr("controlplane.engine.read_your_writes.read_version", decoded.append)
-    stage.cache.see(an_object(5))
-    stage.cache.move(6)
-    assert decoded == []
 
 
 class Answering:
@@ -544,41 +334,6 @@ async def test_a_quorum_read_answered_after_the_object_was_deleted_does_not_brin
     await ReadYourWritesApi(Overtaken(an_object(7)), {POD: stage.overlay}).get(POD, WEB)
     assert stage.seen() is None
     assert stage.is_idle()
-
-
-async def test_a_quorum_read_answered_after_the_next_object_of_that_name_was_deleted_does_not_bring_one_back(
-    stage: Stage,
-) -> None:
-    """A relist shows the next object at once: no event reports that the previous one is gone."""
-
-    class Overtaken(Answering):
-        async def get(self, resource: Any, key: Key) -> dict[str, Any]:
-            stage.cache.see(an_object(9, "next"))
-            stage.cache.lose(an_object(10, "next", **DELETING))
-            return await super().get(resource, key)
-
-    stage.cache.see(an_object(7))
-    await ReadYourWritesApi(Overtaken(an_object(7)), {POD: stage.overlay}).get(POD, WEB)
-    assert stage.seen() is None
-
-
-async def test_a_quorum_read_older_than_the_response_to_a_write_is_not_shown(stage: Stage) -> None:
-    """The object is outside the selection and the cache is past it: decisions would use the overwritten state."""
-
-    class Overtaken(Answering):
-        async def get(self, resource: Any, key: Key) -> dict[str, Any]:
-            stage.overlay.record_write(WEB, an_object(9))
-            return await super().get(resource, key)
-
-    stage.cache.move(100)
-    await ReadYourWritesApi(Overtaken(an_object(7)), {POD: stage.overlay}).get(POD, WEB)
-    assert stage.seen() is None
-
-
-async def test_a_quorum_read_shows_an_object_outside_the_selection(stage: Stage) -> None:
-    stage.cache.move(100)
-    await ReadYourWritesApi(Answering(an_object(7)), {POD: stage.overlay}).get(POD, WEB)
-    assert stage.seen() == 7
 
 
 async def test_a_delete_that_gets_not_found_hides_that_object(stage: Stage) -> None:

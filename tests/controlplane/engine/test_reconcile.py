@@ -70,12 +70,6 @@ async def test_a_refusal_is_reported_and_backs_off() -> None:
     assert outcome.error is refusal
 
 
-async def test_a_failed_status_write_fails_the_reconcile() -> None:
-    error = Conflict("old")
-    outcome = await reconcile(Counting(goal=0, fail_with=[error]), WEB)
-    assert outcome.error is error
-
-
 @pytest.mark.parametrize("refusal", [Forbidden("policy"), Invalid("bound"), Throttled("later")], ids=repr)
 async def test_a_refused_status_is_reported_and_does_not_raise(refusal: ApiError) -> None:
     counting = Counting(goal=0, fail_with=[refusal])
@@ -83,36 +77,10 @@ async def test_a_refused_status_is_reported_and_does_not_raise(refusal: ApiError
     assert (outcome.error, counting.refusals) == (refusal, [f"WriteStatus: {refusal}"])
 
 
-async def test_the_requeue_waits_as_long_as_the_server_asks() -> None:
-    refusal = Throttled("later", details={"retryAfterSeconds": 7})
-    outcome = await reconcile(Counting(goal=1, fail_with=[refusal, None]), WEB)
-    assert (outcome.error, outcome.requeue_after) == (refusal, 7.0)
-
-
 async def test_a_status_planned_first_is_written_before_the_next_step() -> None:
     counting = Counting(goal=1, tells_first=True)
     await reconcile(counting, WEB)
     assert counting.writes == ["0 of 1", "add", "1 of 1"]
-
-
-class DoneByTelling(Counting):
-    """The status write itself reaches the goal."""
-
-    async def write_status(self, world: Count, status: str) -> None:
-        await super().write_status(world, status)
-        self.value = self.goal
-
-
-async def test_after_a_status_write_the_next_step_is_decided_again() -> None:
-    counting = DoneByTelling(goal=1, tells_first=True)
-    await reconcile(counting, WEB)
-    assert counting.writes == ["0 of 1", "1 of 1"]
-
-
-async def test_a_current_status_does_not_delay_the_step() -> None:
-    counting = Counting(goal=1, told="0 of 1", tells_first=True)
-    await reconcile(counting, WEB)
-    assert counting.writes == ["add", "1 of 1"]
 
 
 class Watched(Counting):
@@ -178,13 +146,6 @@ class AllAtOnce(Counting):
         return Plan((IndependentActions(missing),) if missing else ())
 
 
-async def test_all_actions_of_one_step_are_applied() -> None:
-    counting = AllAtOnce(goal=3)
-    outcome = await reconcile(counting, WEB)
-    assert counting.writes == ["add", "add", "add", "3 of 3"]
-    assert outcome.error is None
-
-
 @pytest.mark.parametrize("error", [Forbidden("quota"), Invalid("name")], ids=repr)
 async def test_one_refused_action_does_not_hold_up_the_others(error: ApiError) -> None:
     counting = AllAtOnce(goal=3, fail_with=[None, error])
@@ -192,15 +153,6 @@ async def test_one_refused_action_does_not_hold_up_the_others(error: ApiError) -
     assert counting.writes == ["add", "add", f"2 of 3, {error}"]
     assert counting.refusals == [f"Add: {error}"]
     assert outcome.error is error
-
-
-async def test_each_refusal_is_reported_and_the_first_is_in_the_status() -> None:
-    first, second = Forbidden("quota"), Invalid("name")
-    counting = AllAtOnce(goal=3, fail_with=[first, second, None, None])
-    outcome = await reconcile(counting, WEB)
-    assert counting.writes == ["add", "1 of 3, quota"]
-    assert counting.refusals == ["Add: quota", "Add: name"]
-    assert outcome.error is first
 
 
 @pytest.mark.parametrize("error", [Conflict("old"), NotFound("gone")], ids=repr)

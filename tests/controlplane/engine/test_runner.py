@@ -16,7 +16,7 @@ import pytest
 from controlplane.api.objects.resources import Key
 from controlplane.engine.backoff import BackOff
 from controlplane.engine.clock import SystemClock
-from controlplane.engine.errors import ApiError, Conflict
+from controlplane.engine.errors import ApiError
 from controlplane.engine.plan import Outcome, Plan, RefusedStep
 from controlplane.engine.ports import Clock
 from controlplane.engine.runner import Runner
@@ -82,36 +82,6 @@ async def running(
             await task
 
 
-async def test_different_keys_run_in_parallel_and_one_key_once() -> None:
-    gate, outcomes = Gate(), asyncio.Queue[Outcome]()
-    gate.todo = {WEB, DB}
-    async with running(gate, outcomes) as runner:
-        for key in (WEB, WEB, DB):
-            runner.add(key)
-        while len(gate.inside) < 2:
-            await gate.entered.wait()
-            gate.entered.clear()
-        runner.add(WEB)
-        gate.open.set()
-        for _unused in range(3):
-            assert (await outcomes.get()).error is None
-    assert sorted(gate.inside) == [DB, WEB], "the third pass found nothing left to do"
-
-
-async def test_the_worker_limit_holds() -> None:
-    gate, outcomes = Gate(), asyncio.Queue[Outcome]()
-    gate.todo = {WEB, DB}
-    async with running(gate, outcomes, limit=1) as runner:
-        runner.add(WEB)
-        runner.add(DB)
-        await gate.entered.wait()
-        assert gate.inside == [WEB]
-        gate.open.set()
-        for _unused in range(2):
-            await outcomes.get()
-    assert gate.inside == [WEB, DB]
-
-
 class CountingClock(SystemClock):
     def __init__(self) -> None:
         self.looked = 0
@@ -148,17 +118,6 @@ async def test_until_a_key_is_due_the_queue_is_not_polled() -> None:
         assert clock.looked - before < 5
 
 
-async def test_after_a_conflict_a_key_is_retried() -> None:
-    gate, outcomes = Gate(), asyncio.Queue[Outcome]()
-    gate.todo, gate.refusal = {WEB}, Conflict("somebody else was first")
-    gate.open.set()
-    async with asyncio.timeout(10), running(gate, outcomes) as runner:
-        runner.add(WEB)
-        assert isinstance((await outcomes.get()).error, Conflict)
-        assert (await outcomes.get()).error is None
-    assert gate.inside == [WEB, WEB]
-
-
 async def test_an_exception_is_logged_and_its_key_is_retried(caplog: pytest.LogCaptureFixture) -> None:
     gate, outcomes = Gate(), asyncio.Queue[Outcome]()
     gate.bug = ZeroDivisionError("a bug")
@@ -191,26 +150,10 @@ async def test_a_cancelled_reconcile_runs_again() -> None:
     assert gate.inside == [WEB, WEB]
 
 
-async def test_an_idle_runner_wakes_for_a_new_key() -> None:
-    gate, outcomes = Gate(), asyncio.Queue[Outcome]()
-    async with asyncio.timeout(10), running(gate, outcomes) as runner:
-        for _unused in range(2):
-            await asyncio.sleep(0)  # it waits by now, without a time-out
-            runner.add(WEB)
-            assert (await outcomes.get()).error is None
-
-
 async def test_a_key_due_earlier_shortens_the_sleep() -> None:
     gate, outcomes = Gate(), asyncio.Queue[Outcome]()
     async with asyncio.timeout(10), running(gate, outcomes) as runner:
         runner.add(DB, after=3600.0)
         await asyncio.sleep(0)
         runner.add(WEB)
-        assert (await outcomes.get()).error is None
-
-
-async def test_a_requeue_brings_a_key_back_without_a_change() -> None:
-    gate, outcomes = Gate(), asyncio.Queue[Outcome]()
-    async with running(gate, outcomes) as runner:
-        runner.add(WEB, after=0.01)
         assert (await outcomes.get()).error is None

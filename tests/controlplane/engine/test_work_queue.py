@@ -20,20 +20,6 @@ def a_queue() -> WorkQueue:
     return WorkQueue(BackOff(lambda: 1.0, base_seconds=10.0))
 
 
-def test_keys_come_in_the_order_in_which_they_became_due() -> None:
-    queue = a_queue()
-    queue.add(WEB, 0)
-    queue.add(DB, 0)
-    assert [queue.take(0), queue.take(0), queue.take(0)] == [WEB, DB, None]
-
-
-def test_a_key_added_twice_comes_once() -> None:
-    queue = a_queue()
-    queue.add(WEB, 0)
-    queue.add(WEB, 1)
-    assert (queue.take(1), queue.take(1)) == (WEB, None)
-
-
 def test_a_key_in_progress_is_not_handed_out_and_comes_again() -> None:
     queue = a_queue()
     queue.add(WEB, 0)
@@ -42,15 +28,6 @@ def test_a_key_in_progress_is_not_handed_out_and_comes_again() -> None:
     assert queue.take(1) is None
     queue.finish(WEB, 2, failed=False)
     assert queue.take(2) == WEB
-
-
-def test_a_finished_key_does_not_come_again_by_itself() -> None:
-    queue = a_queue()
-    queue.add(WEB, 0)
-    queue.take(0)
-    queue.finish(WEB, 0, failed=False)
-    assert queue.next_due() is None
-    assert len(queue) == 0
 
 
 def test_a_requeue_brings_a_key_back_in_time_and_a_change_earlier() -> None:
@@ -75,24 +52,6 @@ def test_an_event_does_not_shorten_the_back_off() -> None:
         queue.add(WEB, moment)
         assert queue.take(moment) is None
     assert queue.take(10) == WEB
-
-
-def test_an_event_during_a_failing_reconcile_waits_too() -> None:
-    queue = a_queue()
-    queue.add(WEB, 0)
-    queue.take(0)
-    queue.add(WEB, 0)
-    queue.finish(WEB, 0, failed=True)
-    assert queue.next_due() == 10
-
-
-def test_a_failing_key_does_not_hold_up_others() -> None:
-    queue = a_queue()
-    queue.add(WEB, 0)
-    queue.take(0)
-    queue.finish(WEB, 0, failed=True)
-    queue.add(DB, 1)
-    assert queue.take(1) == DB
 
 
 def test_success_ends_the_back_off() -> None:
@@ -131,18 +90,6 @@ def test_replaced_requeues_leave_no_entries_behind() -> None:
     assert (queue.next_due(), queue.take(1298), queue.take(1299), queue.take(1299)) == (1299, None, WEB, DB)
 
 
-def test_the_next_due_key_comes_first_after_stale_entries_are_removed() -> None:
-    """The queue removes stale entries from time to time; the others keep their order."""
-    queue = a_queue()
-    queue.add(WEB, 0, after=100)
-    queue.add(DB, 0, after=90)
-    sooner = Key("default", "sooner")
-    for after in range(80, 60, -1):
-        queue.add(sooner, 0, after=after)
-        assert queue.next_due() == after
-    assert [queue.take(95), queue.take(95), queue.take(95), queue.take(100)] == [sooner, DB, None, WEB]
-
-
 def test_a_change_during_a_reconcile_comes_before_its_requeue() -> None:
     queue = a_queue()
     queue.add(WEB, 0)
@@ -162,15 +109,6 @@ def test_a_key_that_succeeds_after_a_failure_leaves_nothing_behind() -> None:
     assert queue.next_due() is None
     state = {field.name: getattr(queue, field.name) for field in fields(queue)}
     assert [name for name, value in state.items() if isinstance(value, dict | list | set) and value] == []
-
-
-def test_a_namespace_with_thousands_of_keys_does_not_hold_up_others() -> None:
-    queue = a_queue()
-    for number in range(1000):
-        queue.add(Key("crowd", str(number)), 0)
-    queue.add(WEB, 1)
-    queue.add(Key("other", "web"), 1)
-    assert {queue.take(1) for _unused in range(3)} == {Key("crowd", "0"), WEB, Key("other", "web")}
 
 
 def test_namespaces_take_turns_and_within_one_the_longest_due_key_comes_first() -> None:
@@ -202,13 +140,3 @@ def test_a_namespace_with_slow_reconciles_waits_for_those_with_fewer_in_progress
     assert [queue.take(1) for _unused in range(6)] == quick[:6], "as many as the other has"
     queue.finish(quick[0], 2, failed=False)
     assert queue.take(2) == quick[6]
-
-
-def test_a_due_key_keeps_its_due_time_until_taken() -> None:
-    queue = a_queue()
-    queue.add(WEB, 0, after=5)
-    queue.add(DB, 0, after=6)
-    assert queue.take(9) == WEB
-    assert (queue.next_due(), len(queue)) == (6, 2)
-    queue.add(DB, 9, after=5)
-    assert (queue.take(9), queue.take(14)) == (DB, None), "what waits for its turn comes once"

@@ -250,11 +250,6 @@ async def test_shutdown_ends_handshakes(serving: ssl.SSLContext, monkeypatch: py
     await pod.wait_closed()
 
 
-async def test_an_empty_address_means_every_address() -> None:
-    async with listening(address="") as port:
-        assert await Peer(POD, port).connect()
-
-
 @pytest.mark.parametrize("number", [errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL])
 async def test_a_node_without_ipv6_is_served_by_ipv4(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
     create = socket.create_server
@@ -267,10 +262,3 @@ async def test_a_node_without_ipv6_is_served_by_ipv4(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(socket, "create_server", no_ipv6)
     async with listening(address="") as port:
         assert await Peer(POD, port).connect()
-
-
-async def test_a_port_in_use_is_an_error(port: int) -> None:
-    other = Listener(answer, 4)
-    with pytest.raises(OSError, match="in use"):
-        await other.listen("127.0.0.1", port)
-    await other.close(0)

@@ -39,20 +39,6 @@ def test_a_returned_amount_can_be_taken_again() -> None:
     assert quota.take("b", 1)
 
 
-def test_a_peer_that_returned_everything_is_forgotten() -> None:
-    quota = Quota(2, 2)
-    quota.take("a", 2)
-    quota.give_back("a", 2)
-    assert quota.is_unused
-
-
-def test_a_reservation_ends_with_its_block() -> None:
-    quota = Quota(2, 2)
-    with quota.reserve("a", 2, "full"):
-        assert quota.used_by("a") == 2
-    assert quota.is_unused
-
-
 def test_a_reservation_ends_with_an_error_in_its_block() -> None:
     quota = Quota(2, 2)
     with pytest.raises(ZeroDivisionError), quota.reserve("a", 2, "full"):

@@ -101,12 +101,6 @@ def test_subscriptions_are_removed_despite_an_undecodable_error(on_fake: OnFake,
     assert connection.callbacks == {}
 
 
-def test_subscriptions_are_removed(on_fake: OnFake) -> None:
-    connection = Connection()
-    on_fake.events.deregister(connection, subscribe(on_fake.events, connection, lambda event: None))
-    assert connection.callbacks == {}
-
-
 def test_the_reason_of_a_closed_connection_has_a_name(on_fake: OnFake) -> None:
     reason = on_fake.libvirt.VIR_CONNECT_CLOSE_REASON_KEEPALIVE
     assert (on_fake.events.close_reason(reason), on_fake.events.close_reason(2)) == ("keepalive", "unknown")

@@ -29,7 +29,7 @@ from controlplane.hypervisor.errors import Disconnected, HypervisorError, NotTex
 from controlplane.hypervisor.events import ConnectionClosed, LifecycleChanged
 from controlplane.hypervisor.partial_messages import PARTIAL_MESSAGES_EXCEEDED, PartialMessages
 from controlplane.hypervisor.receive_quota import PEER_DOES_NOT_READ, RECEIVE_QUOTA_EXCEEDED, ReceiveQuota
-from controlplane.hypervisor.transport import BLOCKED_BY_PEER, Transport
+from controlplane.hypervisor.transport import BLOCKED_BY_PEER
 from tests.controlplane.hypervisor import hostile
 from tests.controlplane.hypervisor.hostile import Behaviour, Hostile
 
@@ -397,26 +397,6 @@ async def test_a_peer_that_floods_before_quick_answers_is_cut_off(
     await connection.close()
 
 
-async def test_a_large_answer_in_small_pieces_is_cut_off_too(spawn: SPAWN, monkeypatch: pytest.MonkeyPatch) -> None:
-
-    monkeypatch.setattr(receive_quota, "RATE", 1)  # otherwise a slow machine would stay within the quota
-
-    def behave(caller: hostile.Caller, program: int, procedure: int, serial: int) -> bool:
-        if program != hostile.PROGRAM or procedure != hostile.LOOKUP:
-            return False
-        data = memoryview(hostile.message(procedure, hostile.REPLY, serial, b"\1" * (16 << 20)))
-        for offset in range(0, len(data) - 4, 64 << 10):
-            caller.transport.sendall(data[offset : offset + (64 << 10)])
-            time.sleep(0.02)
-        return True
-
-    connection = await open_connection(spawn(behave).uri)
-    with pytest.raises(HypervisorError):
-        await connection.guest("web")
-    assert await connection.events.get() == ConnectionClosed(RECEIVE_QUOTA_EXCEEDED)
-    await connection.close()
-
-
 @pytest.mark.parametrize("procedure", [hostile.STATE, hostile.START], ids=["nobody waits", "a call is under way"])
 async def test_a_peer_that_sends_keepalives_and_reads_no_answers_is_cut_off(
     spawn: SPAWN, procedure: int, monkeypatch: pytest.MonkeyPatch
@@ -466,28 +446,6 @@ async def test_a_lingering_socket_blocks_no_neighbour_and_its_sender_is_cut_off(
         rescue.cancel()
         lingering.release()
         await connection.close()
-
-
-async def test_a_peer_that_floods_a_call_is_cut_off_during_the_call(
-    spawn: SPAWN, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The thread of the call reads the flood and would continue until the call ends."""
-    monkeypatch.setattr(receive_quota, "RATE", 1)  # otherwise a slow machine would stay within the quota
-    is_cut = threading.Event()
-
-    def cut(_unused: Transport, because: str) -> None:
-        if because == RECEIVE_QUOTA_EXCEEDED:
-            is_cut.set()
-
-    monkeypatch.setattr("controlplane.hypervisor.transport.Transport.cut", cut)
-    server = spawn(hostile.flood(hostile.EVENTS))
-    opening = asyncio.create_task(open_connection(server.uri, deadline_seconds=ENDLESS_SECONDS))
-    has_been_cut = await asyncio.to_thread(is_cut.wait, RESCUE_SECONDS)
-    monkeypatch.undo()
-    server.close()
-    with suppress(HypervisorError):
-        await (await opening).close()
-    assert has_been_cut
 
 
 async def test_long_domain_names_are_cut(spawn: SPAWN) -> None:

@@ -54,16 +54,6 @@ def test_the_kernel_refuses_descriptors_for_an_attached_socket(pair: Pair) -> No
     assert pair[0].recv(1) == (b"y" if can_refuse else b"x")
 
 
-def test_a_socket_is_attached_if_the_kernel_cannot_refuse_descriptors(
-    monkeypatch: pytest.MonkeyPatch, pair: Pair
-) -> None:
-    """Kernels before Linux 6.16 do not know the socket option."""
-    monkeypatch.setattr("controlplane.process.fd_passing._SO_PASSRIGHTS", -1)
-    transport = Transport()
-    transport.attach(pair[0].fileno())
-    assert transport.is_made
-
-
 def test_a_transport_cut_before_attach_is_shut_down_at_attach(pair: Pair) -> None:
     transport = Transport()
     transport.cut("nobody waits")

@@ -5,17 +5,13 @@ from __future__ import annotations
 
 import copy
 import json
-import subprocess
-import sys
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from controlplane.api.launch_plan import PLAN_ANNOTATION
 from controlplane.api.objects.resources import NODE, POD, Key
-from controlplane.engine.ports import Cache
 from controlplane.kube.cache import (
     LAST_APPLIED,
     PartialObject,
@@ -39,12 +35,6 @@ def by_app(obj: PartialObject) -> list[str]:
 
 def a_store() -> Store:
     return Store(POD, {"app": by_app})
-
-
-def test_the_store_implements_the_cache_of_the_engine() -> None:
-    port: Cache = a_store()
-
-    assert not port.synced
 
 
 def test_an_object_is_found_by_key_and_by_its_index_values() -> None:
@@ -166,19 +156,6 @@ def test_followers_get_the_resource_version_which_never_goes_back() -> None:
     assert (events, store.resource_version) == ([5, 7], 7)
 
 
-def test_an_error_in_a_follower_does_not_stop_the_others(caplog: pytest.LogCaptureFixture) -> None:
-    def broken(resource_version: int) -> None:
-        raise RuntimeError("bug")
-
-    store, events = a_store(), []
-    store.on_resource_version(broken)
-    store.on_resource_version(events.append)
-    store.move(5)
-
-    assert events == [5]
-    assert "cache subscriber failed" in caplog.text
-
-
 def test_followers_get_each_change_of_synced() -> None:
     store, events = a_store(), []
     store.on_synced(lambda: events.append(store.synced))
@@ -296,42 +273,3 @@ def test_a_kept_object_can_be_decoded_and_copied(levels: int) -> None:
 @pytest.mark.parametrize("version", ["", "x", "\u00b2", "9" * 5000], ids=["none", "no number", "raised", "endless"])
 def test_a_version_that_is_no_number_is_none(version: str) -> None:
     assert parse_resource_version(version) == 0
-
-
-def test_an_unknown_index_raises() -> None:
-    with pytest.raises(KeyError):
-        a_store().indexed("node", "n1")
-
-
-MEASURE = """
-import gc, json
-from controlplane.api.objects.resources import POD
-from controlplane.kube.cache import Store
-
-def resident_kib():
-    return next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmRSS"))
-
-def put(first, last):
-    for number in range(first, last):
-        owner = [{"uid": f"owner-{number}", "kind": "x", "name": "x"}]
-        meta = {"name": f"pod-{number}", "namespace": "ns", "uid": f"uid-{number}", "resourceVersion": str(number),
-                "labels": {"node": f"node-{number % 50}"}, "ownerReferences": owner, "managedFields": ["x" * 4096]}
-        store.put(json.dumps({"metadata": meta, "spec": "x" * 5888}).encode())
-
-store = Store(POD, {"node": lambda obj: [(obj.metadata.labels or {}).get("node", "")]})
-put(0, 1000)
-gc.collect()
-before = resident_kib()
-put(1000, 5000)
-gc.collect()
-print((resident_kib() - before) / 4000)
-"""
-
-
-def test_an_object_of_six_kib_costs_at_most_one_and_a_half_more() -> None:
-    """Budget: 20 KiB of resident memory for a VM, its VMI and its Pod."""
-    root = Path(__file__).parents[3]
-
-    process = subprocess.run([sys.executable, "-c", MEASURE], capture_output=True, text=True, check=True, cwd=root)
-
-    assert float(process.stdout) <= 7.5

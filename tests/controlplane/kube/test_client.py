@@ -25,8 +25,7 @@ from controlplane.engine.errors import (
     Unavailable,
     WebhookFailed,
 )
-from controlplane.engine.ports import Api
-from controlplane.kube.client import Client, Selection, collection_path, object_path
+from controlplane.kube.client import Client, Selection, object_path
 from controlplane.kube.credentials import Credentials, anonymous
 from controlplane.kube.transport import Request, Transport
 from tests.controlplane.kube.fake_api import FakeApi, a_client, status
@@ -44,12 +43,6 @@ def api() -> FakeApi:
 async def client(api: FakeApi) -> AsyncIterator[Client]:
     async with a_client(api) as made:
         yield made
-
-
-def test_the_client_implements_the_api_of_the_engine(client: Client) -> None:
-    port: Api = client
-
-    assert port is client
 
 
 @pytest.mark.parametrize(
@@ -70,10 +63,6 @@ def test_the_path_of_an_object(resource: Resource, key: Key, path: str) -> None:
 def test_a_key_that_cannot_be_a_path_is_refused(key: Key) -> None:
     with pytest.raises(Invalid):
         object_path(POD, key)
-
-
-def test_the_collection_of_all_namespaces() -> None:
-    assert collection_path(POD, "") == "/api/v1/pods"
 
 
 async def test_create_get_patch_delete(api: FakeApi, client: Client) -> None:
@@ -131,15 +120,6 @@ async def test_a_patch_with_a_failed_precondition_is_a_conflict(
 
     with pytest.raises(Conflict):
         await client.patch(POD, KEY, {"spec": {}}, **{precondition: value})  # type: ignore[arg-type]
-
-
-async def test_a_delete_of_another_object_of_that_name_is_a_conflict(api: FakeApi, client: Client) -> None:
-    api.put(f"{PODS}/web", {})
-
-    with pytest.raises(Conflict):
-        await client.delete(POD, KEY, uid="another")
-
-    assert f"{PODS}/web" in api.objects
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from controlplane.api.objects.resources import Key
-from controlplane.engine.errors import Conflict, NotFound, NotLeader, Throttled
+from controlplane.engine.errors import NotLeader
 from controlplane.kube.client import Client
 from controlplane.kube.eviction import evict
 from tests.controlplane.kube.fake_api import FakeApi, a_client, status
@@ -41,25 +41,6 @@ async def test_an_eviction_names_the_uid_of_the_pod(api: FakeApi, client: Client
         "metadata": {"name": "web", "namespace": "ns"},
         "deleteOptions": {"preconditions": {"uid": "uid-1"}},
     }
-
-
-@pytest.mark.parametrize(
-    ("answer", "error"),
-    [
-        (
-            status(429, "TooManyRequests", "Cannot evict pod as it would violate the pod's disruption budget."),
-            Throttled,
-        ),
-        (status(409, "Conflict", "the UID in the precondition does not match"), Conflict),
-        (status(404, "NotFound"), NotFound),
-    ],
-    ids=["a budget", "a namesake", "gone"],
-)
-async def test_refusals_are_reported(api: FakeApi, client: Client, answer: dict[str, object], error: type) -> None:
-    api.faults.append(("POST", PATH, answer))
-    with pytest.raises(error, match="cannot evict Pod ns/web"):
-        await evict(client, KEY, "uid-1")
-    assert len(api.seen) == 1
 
 
 async def test_without_the_leadership_nothing_is_evicted(api: FakeApi, client: Client) -> None:

@@ -15,15 +15,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from controlplane.api.objects.resources import LEASE, SECRET, Key, Resource
+from controlplane.api.objects.resources import SECRET, Key, Resource
 from controlplane.engine.clock import SystemClock
 from controlplane.engine.errors import AlreadyExists, Conflict, Forbidden, Gone, Invalid, NotFound, Unavailable
-from controlplane.kube.access_review import Attributes, User, review_access
 from controlplane.kube.client import Client, Selection
 from controlplane.kube.credentials import from_kubeconfig
 from controlplane.kube.errors import NOT_SERVED, RESOURCE_VERSION_TOO_LARGE, causes_reason, translate_event
 from controlplane.kube.events import EventSpec, create_event
-from controlplane.kube.leader import ElectionTiming, Leadership
 from controlplane.kube.lease import Heartbeat
 from controlplane.kube.transport import Transport
 from controlplane.kube.watch import Timing, WatchCache
@@ -70,23 +68,6 @@ async def made(client: Client, request: pytest.FixtureRequest) -> AsyncIterator[
 
 def key_of(obj: dict[str, Any]) -> Key:
     return Key(obj["metadata"]["namespace"], obj["metadata"]["name"])
-
-
-async def test_a_merge_patch_with_preconditions(client: Client, made: dict[str, Any]) -> None:
-    meta = made["metadata"]
-
-    patched = await client.patch(
-        CONFIG_MAP, key_of(made), {"data": {"a": None}}, resource_version=meta["resourceVersion"], uid=meta["uid"]
-    )
-
-    assert patched["data"] == {"b": "2"}
-    assert patched["metadata"]["managedFields"][-1]["manager"] == "test"
-
-
-async def test_a_dry_run_changes_nothing(client: Client, made: dict[str, Any]) -> None:
-    await client.patch(CONFIG_MAP, key_of(made), {"data": {"a": None}}, dry_run=True)
-
-    assert (await client.get(CONFIG_MAP, key_of(made)))["data"] == {"a": "1", "b": "2"}
 
 
 @pytest.mark.parametrize(
@@ -165,22 +146,6 @@ async def test_a_cache_follows_and_drops_objects_that_leave_its_selection(client
         await until(cache, lambda: cache.get(key) is not None)
 
 
-async def test_a_long_list_comes_in_pages_of_one_version(client: Client, made: dict[str, Any]) -> None:
-    for number in range(7):
-        await client.create(CONFIG_MAP, "default", a_map(f"page-{number}"))
-    seen, token, versions = [], "", set()
-    while True:
-        page = await client.list_page(Selection(CONFIG_MAP, "default", "test=yes"), token, limit=3)
-        seen += page.items
-        versions.add(page.resource_version)
-        token = page.continue_token
-        if not token:
-            break
-
-    assert len(seen) == 8
-    assert len(versions) == 1
-
-
 async def test_a_list_is_at_least_as_new_as_asked_and_a_future_version_is_an_error(
     client: Client, made: dict[str, Any]
 ) -> None:
@@ -246,31 +211,6 @@ async def first_event(client: Client, version: str) -> None:
             return
 
 
-async def test_two_candidates_hand_over_on_a_real_lease(client: Client) -> None:
-    key, began, done = Key("default", "election"), [], {"a": asyncio.Event(), "b": asyncio.Event()}
-    terms, leading = ElectionTiming(retry_seconds=0.1), asyncio.Event()
-
-    async def take_turn(name: str) -> None:
-        async def lead() -> None:
-            began.append(name)
-            leading.set()
-            await done[name].wait()
-
-        await Leadership(client, key, name, CLOCK, terms=terms).run(lead)
-
-    async with asyncio.timeout(20), asyncio.TaskGroup() as tasks:
-        tasks.create_task(take_turn("a"))
-        await leading.wait()
-        tasks.create_task(take_turn("b"))
-        done["a"].set()
-        done["b"].set()
-
-    assert began == ["a", "b"]
-    lease = await client.get(LEASE, key)
-    assert lease["spec"]["holderIdentity"] == ""
-    assert lease["spec"]["leaseTransitions"] == 1
-
-
 async def test_a_heartbeat_and_an_event_are_accepted(client: Client, made: dict[str, Any]) -> None:
     heartbeat = Heartbeat(client, Key("default", "virt-handler-n1"), "n1", CLOCK)
     await heartbeat.beat()
@@ -279,13 +219,6 @@ async def test_a_heartbeat_and_an_event_are_accepted(client: Client, made: dict[
     about = {"apiVersion": "v1", "kind": "ConfigMap", **made}
     for _unused in range(2):
         await create_event(client, about, EventSpec("Made", "for a test"), component="c", instance="i", now=CLOCK.now())
-
-
-async def test_access_is_reviewed_for_a_user_without_rights(client: Client) -> None:
-    attributes = Attributes("update", "subresources.kubevirt.io", "v1", "virtualmachines", "start", "default", "web")
-
-    assert not (await review_access(client, User("jane", ("dev",)), attributes)).allowed
-    assert (await review_access(client, User("root", ("system:masters",)), attributes)).allowed
 
 
 async def test_an_unknown_token_is_forbidden(lab: Lab, client: Client) -> None:

@@ -14,7 +14,6 @@ import pytest
 from aiohttp import web
 
 from controlplane.api.objects.resources import POD, Key
-from controlplane.engine.read_your_writes import ReadYourWritesCache
 from controlplane.kube import transport, watch
 from controlplane.kube.client import Selection, fit_limit
 from controlplane.kube.watch import HistoryRewoundError, Timing, WatchCache
@@ -86,13 +85,6 @@ async def test_a_cache_lists_then_watches(api: FakeApi) -> None:
     assert watched.names() == {"a", "c", "d"}
     assert watched.changes[3:] == [("d", "new"), ("a", "changed"), ("b", "gone")]
     assert watched.cache.counters.lists == 1
-
-
-async def test_the_first_list_is_a_quorum_read(api: FakeApi) -> None:
-    async with watching(api) as watched:
-        await watched.cache.wait_synced()
-
-    assert watched.requests(LIST) == [f"{PODS}?limit=500"]
 
 
 async def test_a_stream_that_ends_is_resumed_without_a_list(api: FakeApi) -> None:
@@ -223,19 +215,6 @@ async def test_a_rewound_history_ends_the_process(api: FakeApi) -> None:
                 await cache.run()
 
 
-async def test_a_deletion_announces_the_last_state(api: FakeApi) -> None:
-    announced: list[Json] = []
-    async with watching(api) as watched:
-        await watched.cache.wait_synced()
-        watched.cache.subscribe(lambda _key, before, _after: announced.append(json.loads(before or b"")))
-        api.objects[f"{PODS}/a"]["status"] = {"phase": "Failed"}
-        api.drop(f"{PODS}/a")
-        await watched.until(lambda: "a" not in watched.names())
-
-    assert announced[0]["status"] == {"phase": "Failed"}
-    assert announced[0]["metadata"]["resourceVersion"] == "104"
-
-
 async def test_an_event_older_than_the_resource_version_brings_nothing_back(api: FakeApi) -> None:
     async with watching(api) as watched:
         await watched.cache.wait_synced()
@@ -247,41 +226,6 @@ async def test_an_event_older_than_the_resource_version_brings_nothing_back(api:
 
         assert "a" not in watched.names()
         assert watched.cache.resource_version == 105
-
-
-async def test_a_response_for_an_object_that_came_and_went_unseen_ends_with_the_relist_and_is_announced(
-    api: FakeApi,
-) -> None:
-    async with watching(api) as watched:
-        overlay, announced = ReadYourWritesCache(watched.cache), []
-        overlay.subscribe(lambda key, _before, after: announced.append((key.name, after)))
-        await watched.cache.wait_synced()
-        announced.clear()
-        overlay.record_write(Key("ns", "d"), api.put(f"{PODS}/d", a_pod()))
-        api.drop(f"{PODS}/d")
-        api.compact()
-        assert overlay.get(Key("ns", "d")) is not None
-        await watched.until(lambda: watched.cache.resource_version == 105)
-
-        assert overlay.get(Key("ns", "d")) is None
-        assert announced == [("d", None)]
-
-
-async def test_a_response_for_an_object_that_left_the_selection_ends_with_a_bookmark_and_is_announced(
-    api: FakeApi,
-) -> None:
-    async with watching(api) as watched:
-        overlay, announced = ReadYourWritesCache(watched.cache), []
-        overlay.subscribe(lambda key, _before, after: announced.append((key.name, after)))
-        await watched.cache.wait_synced()
-        announced.clear()
-        elsewhere = api.put("/api/v1/namespaces/other/pods/d", a_pod())
-        overlay.record_write(Key("ns", "d"), elsewhere)
-        api.bookmark(PODS, 104)
-        await watched.until(lambda: watched.cache.resource_version == 104)
-
-        assert overlay.get(Key("ns", "d")) is None
-        assert announced == [("d", None)]
 
 
 @pytest.mark.parametrize(
@@ -466,15 +410,6 @@ async def test_an_unreadable_item_is_not_absent_and_does_not_block_others(api: F
         assert watched.cache.synced
 
 
-async def test_a_first_list_with_an_unreadable_item_counts(api: FakeApi) -> None:
-    body = b'{"metadata":{"resourceVersion":"103"},"items":[%s]}' % (DEEP % (b"a", 103, NESTED))
-    api.faults.append(("GET", LIST, web.Response(body=body)))
-    async with watching(api) as watched:
-        await watched.cache.wait_synced()
-
-        assert watched.names() == set()
-
-
 async def test_a_list_with_an_item_without_a_readable_key_removes_nothing(api: FakeApi) -> None:
     async with watching(api) as watched:
         await watched.cache.wait_synced()
@@ -627,14 +562,3 @@ async def test_silently_lost_events_are_repaired_and_counted(api: FakeApi) -> No
         await watched.until(lambda: ("a", "changed") in watched.changes)
 
     assert watched.cache.counters.repaired == 1
-
-
-async def test_a_line_longer_than_any_buffer_arrives_whole(api: FakeApi) -> None:
-    async with watching(api) as watched:
-        await watched.cache.wait_synced()
-        api.put(f"{PODS}/big", a_pod(text="\u0001" * 1_500_000))  # six bytes each, as Go writes <, > and &
-        api.put(f"{PODS}/after", a_pod())
-        await watched.until(lambda: "after" in watched.names())
-
-    assert len(watched.cache.get(Key("ns", "big")) or b"") > 9_000_000
-    assert watched.cache.counters.lists == 1, "by the stream, not by a list that passes it"

@@ -61,15 +61,6 @@ def test_a_serving_pair_has_the_requested_names_and_lifetime(authority: KeyPair)
     assert validity(pair.certificate).begins < NOW
 
 
-def test_openssl_loads_the_pair(authority: KeyPair, tmp_path: Path) -> None:
-    pair = issue_server(authority, NAMES, NOW, DAY)
-    (tmp_path / "tls.crt").write_bytes(pair.certificate)
-    (tmp_path / "tls.key").write_bytes(pair.key)
-
-    ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(tmp_path / "tls.crt", tmp_path / "tls.key")
-    ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cadata=authority.certificate.decode())
-
-
 def test_a_serving_pair_never_outlives_its_ca(authority: KeyPair) -> None:
     pair = issue_server(authority, NAMES, NOW, YEAR * 3)
 

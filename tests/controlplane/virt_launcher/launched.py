@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import re
 import time
 from collections.abc import Callable
 from typing import Any
@@ -60,6 +61,11 @@ PLAN = LaunchPlan(
     cloud_init=(CloudInit("seed", '{"instance-id": "one", "local-hostname": "named-by-seed"}', user_data=SCRIPT),),
     dhcp=Dhcp(layout.BRIDGE, MAC, "10.0.2.2/24", "10.0.2.1", None, "named-by-dhcp", ("sub.default.svc.cluster.local",)),
 )
+
+
+def last_count(console: str) -> int:
+    """Return the last number that the guest has counted on its console."""
+    return max(map(int, re.findall(r"virtops-guest: counter ([0-9]+)", console)), default=0)
 
 
 async def until(condition: Callable[[], object], what: str, pod: LauncherPod, seconds: float = 60) -> None:

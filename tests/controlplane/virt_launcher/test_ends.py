@@ -8,7 +8,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import pathlib
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -20,7 +20,6 @@ from controlplane.domain import layout
 from controlplane.domain.builders.domain import build_domain
 from controlplane.domain.builders.facts import Facts, Link
 from controlplane.domain.state import Life, State
-from controlplane.hypervisor.guest import Guest
 from tests.controlplane.virt_launcher.launched import MAC, PLAN, VMI, connect, define, until
 from tests.controlplane.virt_launcher.launcher_pod import Images, LauncherPod
 
@@ -57,6 +56,7 @@ def a_domain(pod: LauncherPod, devices: dict[str, Any], **domain: Any) -> str:
     return render_text(build_domain(decode_vmi(vmi), facts))
 
 
+@pytest.mark.nightly  # by day: e2e/test_lifecycle
 @pytest.mark.parametrize(
     ("script", "devices", "domain", "code", "message"),
     [
@@ -107,23 +107,20 @@ async def test_a_guest_ends_its_own_run(
     await connection.close()
 
 
-@pytest.mark.parametrize("press", [Guest.reset, Guest.reboot], ids=["reset", "soft reboot"])
-async def test_a_reboot_from_outside_ends_the_run_too(
-    launch: Callable[[str], LauncherPod], press: Callable[[Guest], Awaitable[None]]
-) -> None:
+@pytest.mark.nightly
+async def test_a_soft_reboot_from_outside_ends_the_run(launch: Callable[[str], LauncherPod]) -> None:
     pod = launch("#!/bin/sh\n")
     connection = await connect(pod)
     guest = await define(pod, connection, a_domain(pod, {}, rebootPolicy="Terminate"))
     await guest.start()
-    await until(lambda: "counter 3" in pod.console, "guest that heeds the button", pod)
-
-    await press(guest)
-
+    await until(lambda: "counter 3" in pod.console, "guest that handles the power button", pod)
+    await guest.reboot()
     assert pod.wait() == 0
     assert pod.termination_message == "the guest shut down"
     await connection.close()
 
 
+@pytest.mark.nightly
 async def test_a_guest_reset_by_its_watchdog_boots_again_in_its_pod(launch: Callable[[str], LauncherPod]) -> None:
     pod = launch(HANGS)
     connection = await connect(pod)
@@ -138,15 +135,16 @@ async def test_a_guest_reset_by_its_watchdog_boots_again_in_its_pod(launch: Call
     await connection.close()
 
 
-async def test_qemu_accepts_all_panic_device_models_at_once(launch: Callable[[str], LauncherPod]) -> None:
+async def test_a_guest_with_all_panic_device_models_starts_and_a_reset_ends_its_run(
+    launch: Callable[[str], LauncherPod],
+) -> None:
     pod = launch("#!/bin/sh\n")
     connection = await connect(pod)
-    every = [{"model": model} for model in ("isa", "pvpanic", "hyperv")]
-    guest = await define(pod, connection, a_domain(pod, {"panicDevices": every}))
-
+    models = [{"model": model} for model in ("isa", "pvpanic", "hyperv")]
+    guest = await define(pod, connection, a_domain(pod, {"panicDevices": models}, rebootPolicy="Terminate"))
     await guest.start()
-
     assert await guest.state() == State(Life.RUNNING, "booted")
-    pod.terminate()
-    pod.wait()
+    await guest.reset()
+    assert pod.wait() == 0
+    assert pod.termination_message == "the guest shut down"
     await connection.close()

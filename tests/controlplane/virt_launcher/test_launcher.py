@@ -5,15 +5,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 import os
 import pathlib
 import signal
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
 
 import pytest
+import pytest_asyncio
 from libvirt_domain.codec import render_text
 
 from controlplane.api.launch_plan import EmptyDisk
@@ -23,11 +26,13 @@ from controlplane.domain.builders.domain import build_domain
 from controlplane.domain.builders.facts import Facts
 from controlplane.domain.observed import read_domain
 from controlplane.domain.state import Life, State
+from controlplane.hypervisor.connection import Connection
 from controlplane.hypervisor.errors import HypervisorError
+from controlplane.hypervisor.guest import Guest
 from controlplane.virt_launcher.guest.libvirtd_liveness import HUNG_SECONDS, PING_SECONDS
 from controlplane.virt_launcher.logs import qemu_log
 from tests.controlplane.domain.golden_domains import CASES
-from tests.controlplane.virt_launcher.launched import PLAN, SCRIPT, UID, boot, connect, until
+from tests.controlplane.virt_launcher.launched import PLAN, SCRIPT, UID, boot, connect, define, until
 from tests.controlplane.virt_launcher.launcher_pod import Images, LauncherPod
 
 pytestmark = [pytest.mark.guest, pytest.mark.asyncio(loop_scope="session"), pytest.mark.usefixtures("libvirt_loop")]
@@ -66,48 +71,103 @@ KERNEL_PLAN = dataclasses.replace(
 Keep = Callable[[LauncherPod], LauncherPod]
 
 
-async def test_a_guest_boots_and_shuts_down_with_its_pod(pod: LauncherPod) -> None:
-    connection = await connect(pod)
-    guest = await boot(pod, connection)
+@dataclasses.dataclass(frozen=True)
+class Booted:
+    pod: LauncherPod
+    connection: Connection
+    guest: Guest
+
+
+@pytest_asyncio.fixture(loop_scope="session", scope="module")
+async def booted(images: Images, tmp_path_factory: pytest.TempPathFactory, libvirt_loop: None) -> AsyncIterator[Booted]:
+    """One guest for several tests. The last of them shuts it down."""
+    pod = LauncherPod(tmp_path_factory.mktemp("booted"), images, PLAN, {layout.image_mount("root"): images.guest})
+    pod.start()
+    try:
+        connection = await connect(pod)
+        yield Booted(pod, connection, await boot(pod, connection))
+        await connection.close()
+    finally:
+        pod.remove()
+
+
+async def test_a_guest_boots_with_its_seed_and_its_lease(booted: Booted) -> None:
+    pod, guest = booted.pod, booted.guest
     assert await guest.state() == State(Life.RUNNING, "booted")
     described = await guest.described(read_domain)
+    assert (described.is_kvm, described.has_acpi) == (False, True)
     assert described.identity is not None
-    assert (described.is_kvm, described.has_acpi, described.identity.uid, described.identity.epoch) == (
-        False,
-        True,
-        UID,
-        1,
-    )
+    assert (described.identity.uid, described.identity.epoch) == (UID, 1)
     await until(lambda: "user-data exited with 0" in pod.console, "end of the user's script", pod)
     for expected in ("seed says hello to named-by-seed", "10.0.2.2/24", "via 10.0.2.1", "nameserver 10.96.0.10"):
         assert expected in pod.console
     assert "sub.default.svc.cluster.local" in pod.console
-    pod.terminate()
-    assert pod.wait() == 0
-    assert pod.termination_message == "the guest shut down"
-    assert "reboot: Power down" in pod.console.splitlines()[-1]  # nothing of the console's end is lost
-    await connection.close()
 
 
-async def test_a_kernel_boots_from_an_image_with_disks_on_every_bus(
-    images: Images, tmp_path: pathlib.Path, keep_pod: Keep
-) -> None:
-    pod = keep_pod(LauncherPod(tmp_path, images, KERNEL_PLAN, {layout.KERNEL_BOOT: images.guest}))
-    pod.start()
+async def press_enter_until_login(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Press Enter repeatedly, because a starting getty drops earlier input and login pauses after a wrong name."""
+    while True:
+        writer.write(b"\n")
+        with suppress(TimeoutError):
+            async with asyncio.timeout(5):
+                await reader.readuntil(b"login: ")
+                return
+
+
+async def test_console_clients_talk_to_the_guest_one_after_another(booted: Booted) -> None:
+    """The log has everything, with or without a client."""
+    path = booted.pod.run / pathlib.Path(layout.SERIAL_SOCKET).relative_to(layout.RUN)
+    for name in ("first", "second"):
+        reader, writer = await asyncio.open_unix_connection(str(path))
+        try:
+            async with asyncio.timeout(60):
+                await press_enter_until_login(reader, writer)
+                writer.write(f"no-{name}\n".encode())
+                await reader.readuntil(f"no-{name}".encode())
+        finally:
+            writer.close()
+            await writer.wait_closed()
+        await until(lambda: f"no-{name}" in booted.pod.console, "input in the log", booted.pod)  # noqa: B023
+
+
+async def replace_libvirtd(pod: LauncherPod, signal_number: signal.Signals) -> float:
+    """Send libvirtd a signal and wait for a new libvirtd, which finds the guest. Return the seconds until its start."""
+    qemu = pod.pids("qemu-system-x86_64")
+    (libvirtd,) = pod.pids("libvirtd")
+    os.kill(libvirtd, signal_number)
+    began = time.monotonic()
+    await until(lambda: pod.pids("libvirtd") not in ([], [libvirtd]), "new libvirtd", pod)
+    waited = time.monotonic() - began
     connection = await connect(pod)
-    facts = Facts(pod_uid="pod", epoch=1, is_kvm=False)
-    guest = await connection.define(render_text(build_domain(decode_vmi(KERNEL_VMI), facts)))
-    await guest.start()
-    await until(lambda: "user-data exited" in pod.console, "end of the user's script", pod)
-    assert "seed says hello to named-by-seed" in pod.console
-    pod.terminate()
-    assert pod.wait() == 0
+    guest = await connection.guest(UID)
+    assert guest is not None
+    assert (await guest.state()).life is Life.RUNNING
+    assert pod.pids("qemu-system-x86_64") == qemu
     await connection.close()
+    return waited
 
 
-async def test_a_flooded_qemu_log_is_cut_and_a_failed_start_still_has_its_reason(
+async def test_a_killed_libvirtd_is_replaced_without_disturbing_the_guest(booted: Booted) -> None:
+    await replace_libvirtd(booted.pod, signal.SIGKILL)
+
+
+@pytest.mark.nightly  # by day: guest/test_libvirtd_restart
+async def test_a_hung_libvirtd_is_replaced_without_disturbing_the_guest(booted: Booted) -> None:
+    # Its last answer may be as old as a ping interval when the signal arrives.
+    assert await replace_libvirtd(booted.pod, signal.SIGSTOP) > HUNG_SECONDS - PING_SECONDS - 1
+
+
+async def test_a_guest_shuts_down_with_its_pod(booted: Booted) -> None:
+    booted.pod.terminate()
+    assert booted.pod.wait() == 0
+    assert booted.pod.termination_message == "the guest shut down"
+    assert "reboot: Power down" in booted.pod.console.splitlines()[-1], "the end of the console is not lost"
+
+
+async def test_a_kernel_from_an_image_boots_after_a_failed_start(
     images: Images, tmp_path: pathlib.Path, keep_pod: Keep
 ) -> None:
+    """With disks on every bus. QEMU's log has the reason of a failed start, also after it was flooded and cut."""
     pod = keep_pod(LauncherPod(tmp_path, images, KERNEL_PLAN, {layout.KERNEL_BOOT: images.guest}))
     pod.start()
     connection = await connect(pod)
@@ -120,6 +180,11 @@ async def test_a_flooded_qemu_log_is_cut_and_a_failed_start_still_has_its_reason
         with log.open("ab") as file:
             file.write(b"qemu-system-x86_64: a guest did what it should not\n" * 200_000)
         await until(lambda: log.stat().st_blocks * 512 <= qemu_log.LIMIT_BYTES, "log that was cut", pod)
+
+    guest = await connection.define(text)
+    await guest.start()
+    await until(lambda: "user-data exited" in pod.console, "end of the user's script", pod)
+    assert "seed says hello to named-by-seed" in pod.console
     await connection.close()
 
 
@@ -134,56 +199,14 @@ async def test_libvirt_defines_every_golden_domain(pod: LauncherPod) -> None:
     await connection.close()
 
 
-async def outlive_libvirtd(pod: LauncherPod, signal_number: signal.Signals) -> float:
-    """Boot a guest and send its libvirtd a signal: a new libvirtd finds the guest and can shut it down.
-
-    Return the seconds until the new libvirtd started.
-    """
+@pytest.mark.parametrize("programs", [("qemu-system-x86_64",), ("libvirtd", "qemu-system-x86_64")], ids="+".join)
+async def test_a_killed_qemu_fails_the_pod(pod: LauncherPod, programs: tuple[str, ...]) -> None:
     connection = await connect(pod)
-    await boot(pod, connection)
-    qemu = pod.pids("qemu-system-x86_64")
-    (libvirtd,) = pod.pids("libvirtd")
-    os.kill(libvirtd, signal_number)
-    began = time.monotonic()
-    await until(lambda: pod.pids("libvirtd") not in ([], [libvirtd]), "new libvirtd", pod)
-    waited = time.monotonic() - began
-    again = await connect(pod)
-    guest = await again.guest(UID)
-    assert guest is not None
-    assert (await guest.state()).life is Life.RUNNING
-    assert pod.pids("qemu-system-x86_64") == qemu
-    pod.terminate()
-    assert pod.wait() == 0
-    await connection.close()
-    await again.close()
-    return waited
-
-
-async def test_a_killed_libvirtd_does_not_disturb_the_guest(pod: LauncherPod) -> None:
-    await outlive_libvirtd(pod, signal.SIGKILL)
-
-
-async def test_a_killed_qemu_fails_the_pod(pod: LauncherPod) -> None:
-    connection = await connect(pod)
-    await boot(pod, connection)
-    (qemu,) = pod.pids("qemu-system-x86_64")
-    os.kill(qemu, signal.SIGKILL)
-    assert pod.wait() == 1
-    assert pod.termination_message == "QEMU ended unexpectedly: shut off, crashed"
-    await connection.close()
-
-
-async def test_a_hung_libvirtd_is_replaced_without_disturbing_the_guest(pod: LauncherPod) -> None:
-    waited = await outlive_libvirtd(pod, signal.SIGSTOP)
-    # Its last answer may be as old as a ping interval when the signal arrives.
-    assert waited > HUNG_SECONDS - PING_SECONDS - 1
-
-
-async def test_libvirtd_and_qemu_killed_together_fail_the_pod(pod: LauncherPod) -> None:
-    connection = await connect(pod)
-    await boot(pod, connection)
-    for pid in (*pod.pids("libvirtd"), *pod.pids("qemu-system-x86_64")):
-        os.kill(pid, signal.SIGKILL)
+    guest = await define(pod, connection)
+    await guest.start(is_paused=True)
+    for program in programs:
+        for pid in pod.pids(program):
+            os.kill(pid, signal.SIGKILL)
     assert pod.wait() == 1
     assert pod.termination_message == "QEMU ended unexpectedly: shut off, crashed"
     await connection.close()

@@ -26,10 +26,10 @@ from controlplane.hypervisor.errors import HypervisorError
 from controlplane.hypervisor.guest import Guest
 from controlplane.virt_handler.migration.source_exit import SourceExit
 from controlplane.virt_handler.vmi.world import Traces
-from tests.controlplane.virt_launcher.launched import UID, until
+from tests.controlplane.virt_launcher.launched import UID, last_count, until
 from tests.controlplane.virt_launcher.launcher_pod import Images
-from tests.controlplane.virt_launcher.moved import EPOCH, POD_UID, Moving, moving
-from tests.controlplane.virt_launcher.toll import Passing
+from tests.controlplane.virt_launcher.migration_pods import EPOCH, POD_UID, Migration, migration_pods
+from tests.controlplane.virt_launcher.rpc_relay import Message
 
 pytestmark = [pytest.mark.guest, pytest.mark.asyncio(loop_scope="session"), pytest.mark.usefixtures("libvirt_loop")]
 
@@ -37,55 +37,31 @@ RUNS, GOES_ON = State(Life.RUNNING, "booted"), State(Life.RUNNING, "unpaused")
 CANCELED = State(Life.RUNNING, "migration_canceled")
 MIGRATES, MIGRATED = State(Life.PAUSED, "migration"), State(Life.SHUT_OFF, "migrated")
 WHOLE = State(Life.PAUSED, "user")
-"""State at the target, whatever the source knows."""
+"""State at the target in all cases."""
 SECONDS = 60.0
 
 
+@pytest_asyncio.fixture(loop_scope="session", scope="module")
+async def moved(
+    images: Images, tmp_path_factory: pytest.TempPathFactory, libvirt_loop: None
+) -> AsyncIterator[Migration]:
+    """One guest for several tests, which leave it running at its source. The last of them migrates it."""
+    async with migration_pods(images, tmp_path_factory.mktemp("migration")) as pods:
+        yield pods
+
+
 @pytest_asyncio.fixture(loop_scope="session")
-async def moved(images: Images, tmp_path: pathlib.Path) -> AsyncIterator[Moving]:
-    async with moving(images, tmp_path) as migration:
-        yield migration
+async def fresh(images: Images, tmp_path: pathlib.Path) -> AsyncIterator[Migration]:
+    """A guest of its own, for a test that leaves one at the target."""
+    async with migration_pods(images, tmp_path) as pods:
+        yield pods
 
 
-def last_count(console: str) -> int:
-    return max(map(int, re.findall(r"virtops-guest: counter ([0-9]+)", console)), default=0)
-
-
-async def counts_on(moved: Moving) -> None:
+async def counts_on(pods: Migration) -> None:
     """Check that the source's guest runs and the target's has never run."""
-    before = last_count(moved.source.console)
-    await until(lambda: last_count(moved.source.console) > before, "guest that counts on", moved.source)
-    assert moved.target.console == ""
-
-
-async def test_a_migrated_guest_keeps_memory_and_disks_and_can_plug_a_cpu(moved: Moving) -> None:
-    await until(lambda: "on sda: " in moved.source.console, "guest that has written", moved.source)
-    (root,) = set(re.findall(r"on vda: [0-9a-f]{64}", moved.source.console))
-    (data,) = set(re.findall(r"on sda: [0-9a-f]{64}", moved.source.console))
-    there = await moved.send()
-
-    assert await moved.states() == (MIGRATED, WHOLE)
-    assert moved.qemus() == (0, 1)
-    assert moved.target.console == "", "it waits to be let go on"
-    assert moved.source.process is not None
-    assert moved.source.process.poll() is None, "its launcher is virt-controller's to end"
-    identity = (await there.described(read_domain)).identity
-    assert identity is not None
-    assert (identity.uid, identity.pod_uid, identity.epoch) == (UID, POD_UID, EPOCH)
-
-    await there.resume()
-    assert await moved.states() == (MIGRATED, GOES_ON)
-    await until(lambda: last_count(moved.target.console) > last_count(moved.source.console), "count", moved.target)
-    counts = re.findall(r"counter ([0-9]+)", moved.target.console)
-    assert int(counts[0]) in (last_count(moved.source.console), last_count(moved.source.console) + 1)
-    console = len(moved.target.console)
-    for disk in (root, data):
-        await until(lambda disk=disk: disk in moved.target.console[console:], f"what was {disk}", moved.target)
-
-    assert (await there.described(read_domain)).vcpus == 1
-    await there.set_vcpus(2)
-    assert (await there.described(read_domain)).vcpus == 2
-    await until(lambda: "with 2 CPUs" in moved.target.console[console:], "guest with two CPUs", moved.target)
+    before = last_count(pods.source.console)
+    await until(lambda: last_count(pods.source.console) > before, "guest that counts on", pods.source)
+    assert pods.target.console == ""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -104,14 +80,16 @@ class Break:
 BREAKS = (
     Break("given up"),
     Break("memory"),
-    Break("control"),
-    Break("client", is_client=True),
     Break("QEMU of the target"),
-    Break("the target is never asked to prepare", ("target", "prepare", False)),
-    Break("its answer to that is lost", ("target", "prepare", True)),
     Break("the client ends when all is sent", ("source", "perform", True), is_client=True, source=MIGRATES),
     Break("the target does not hear that it is all", ("target", "finish", False), source=CANCELED),
-    Break("and the client ends at that", ("target", "finish", False), is_client=True, source=MIGRATES),
+)
+MORE_BREAKS = (
+    Break("control"),
+    Break("client", is_client=True),
+    Break("the target is never asked to prepare", ("target", "prepare", False)),
+    Break("its answer to that is lost", ("target", "prepare", True)),
+    Break("the client ends at the finish call", ("target", "finish", False), is_client=True, source=MIGRATES),
 )
 LATE_BREAKS = (
     Break("the target has all, and cannot say so", ("target", "finish", True), source=CANCELED, target=WHOLE),
@@ -120,130 +98,161 @@ LATE_BREAKS = (
 """The target has a complete guest, which ends with its launcher."""
 
 
-async def test_a_migration_broken_before_the_target_is_complete_stays_at_the_source(moved: Moving) -> None:
-    """Each kind of failure in turn. In the end the guest migrates."""
+async def test_a_migration_broken_before_the_target_is_complete_stays_at_the_source(moved: Migration) -> None:
     for case in BREAKS:
         await stays(moved, case)
+
+
+@pytest.mark.nightly
+async def test_every_other_break_before_the_target_is_complete_leaves_the_guest_at_the_source(
+    moved: Migration,
+) -> None:
+    for case in MORE_BREAKS:
+        await stays(moved, case)
+
+
+async def test_a_migrated_guest_keeps_memory_and_disks_and_can_plug_a_cpu(moved: Migration) -> None:
+    """SourceExit sees the end of the guest at the source, in libvirt's state at the target and in the processes."""
+
+    class Node:
+        async def find_traces(self, _unused: str) -> Traces:
+            return Traces(True, 1, moved.qemus()[0])
+
     let_pass(moved)
-    await (await moved.send()).resume()
-    await until(lambda: last_count(moved.target.console), "guest that goes on", moved.target)
+    await until(lambda: "on sda: " in moved.source.console, "guest that has written", moved.source)
+    (root,) = set(re.findall(r"on vda: [0-9a-f]{64}", moved.source.console))
+    (data,) = set(re.findall(r"on sda: [0-9a-f]{64}", moved.source.console))
+    source_exit = SourceExit(Node(), "source-pod", UID, moved.at_target)
+    watch = asyncio.create_task(source_exit.watch())
+    guest = await moved.send()
+    async with asyncio.timeout(SECONDS):
+        await watch
+    assert source_exit.there is not None
+    assert await moved.states() == (MIGRATED, WHOLE)
+    assert moved.qemus() == (0, 1)
+    assert moved.target.console == "", "it waits for resume"
+    assert moved.source.process is not None
+    assert moved.source.process.poll() is None, "virt-controller ends the source's launcher"
+
+    identity = (await guest.described(read_domain)).identity
+    assert identity is not None
+    assert (identity.uid, identity.pod_uid, identity.epoch) == (UID, POD_UID, EPOCH)
+    await guest.resume()
+    assert await moved.states() == (MIGRATED, GOES_ON)
+
+    await until(lambda: last_count(moved.target.console) > last_count(moved.source.console), "count", moved.target)
+    counts = re.findall(r"counter ([0-9]+)", moved.target.console)
+    assert int(counts[0]) in (last_count(moved.source.console), last_count(moved.source.console) + 1)
+    console = len(moved.target.console)
+    for disk in (root, data):
+        await until(lambda disk=disk: disk in moved.target.console[console:], f"disk as it was: {disk}", moved.target)
+    assert (await guest.described(read_domain)).vcpus == 1
+    await guest.set_vcpus(2)
+    assert (await guest.described(read_domain)).vcpus == 2
+    await until(lambda: "with 2 CPUs" in moved.target.console[console:], "guest with two CPUs", moved.target)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("case", LATE_BREAKS, ids=lambda case: case.name)
 async def test_a_migration_broken_before_the_source_hears_of_completion_stays_at_the_source(
-    moved: Moving, case: Break
+    fresh: Migration, case: Break
 ) -> None:
-    await stays(moved, case)
-    await (await guest_at(moved.at_target)).destroy()
-    await counts_on(moved)
+    await stays(fresh, case)
+    await (await guest_at(fresh.at_target)).destroy()
+    await counts_on(fresh)
 
 
-async def stays(moved: Moving, case: Break) -> None:
-    await until_broken(moved, case)
-    source, target = await moved.states()
+@pytest.mark.nightly
+@pytest.mark.parametrize("is_client", [False, True], ids=["its connection breaks", "the client ends"])
+async def test_a_source_without_the_confirmation_stays_paused_though_the_call_succeeded(
+    fresh: Migration, is_client: bool
+) -> None:
+    """libvirt's call does not tell: whether the source's QEMU is gone has to be checked."""
+    fresh.relays["source"].rule = lambda message: "cut" if message == Message("confirm", False) else ""
+    if is_client:
+        fresh.relays["source"].also = [fresh.relays["target"]]
+    await fresh.send()
+
+    await fresh.until_source(Life.PAUSED)
+    assert await fresh.states() == (MIGRATES, WHOLE)
+    assert fresh.qemus() == (1, 1)
+    await (await guest_at(fresh.at_source)).resume()
+    await counts_on(fresh)
+    assert fresh.target.console == "", "it has never run there"
+
+
+@pytest.mark.nightly
+async def test_a_confirmed_source_is_gone_even_if_its_answer_is_lost(fresh: Migration) -> None:
+    fresh.relays["source"].rule = lambda message: "cut after" if message == Message("confirm", False) else ""
+    await fresh.send()
+    await fresh.until_source(Life.SHUT_OFF)
+    assert await fresh.states() == (MIGRATED, WHOLE)
+    assert fresh.qemus() == (0, 1)
+
+
+async def stays(pods: Migration, case: Break) -> None:
+    await until_broken(pods, case)
+    source, target = await pods.states()
     if source is not None and source.life is Life.RUNNING:
         source = dataclasses.replace(source, reason=case.source.reason)  # the reason may be left from an earlier case
     assert (source, target) == (case.source, case.target), case
-    assert moved.qemus() == (1, int(target is not None)), case
+    assert pods.qemus() == (1, int(target is not None)), case
     if source == MIGRATES:
-        await (await guest_at(moved.at_source)).resume()
-    await counts_on(moved)
+        await (await guest_at(pods.at_source)).resume()
+    await counts_on(pods)
 
 
-async def until_broken(moved: Moving, case: Break) -> None:
+async def until_broken(pods: Migration, case: Break) -> None:
     """Break the migration, and wait for libvirt's final state."""
-    let_pass(moved)
-    tolls = moved.calls
+    let_pass(pods)
+    relays = pods.relays
     if case.is_client:
-        for toll in tolls.values():
-            toll.also = [item for item in tolls.values() if item is not toll]
+        for relay in relays.values():
+            relay.also = [other for other in relays.values() if other is not relay]
     if case.at is not None:
-        at = Passing(*case.at[1:])
-        tolls[case.at[0]].rule = lambda passing: "cut" if passing == at else ""
+        at = Message(*case.at[1:])
+        relays[case.at[0]].rule = lambda message: "cut" if message == at else ""
         with pytest.raises(HypervisorError):
-            await moved.send()
+            await pods.send()
     else:
-        moved.valve.is_full.clear()
-        moved.valve.is_open.clear()
-        work = asyncio.create_task(moved.send())
+        pods.valve.is_full.clear()
+        pods.valve.is_open.clear()
+        work = asyncio.create_task(pods.send())
         async with asyncio.timeout(SECONDS):
-            await moved.valve.is_full.wait()
-        await break_off(moved, case.name)
+            await pods.valve.is_full.wait()
+        await break_off(pods, case.name)
         with pytest.raises(HypervisorError):
             await work
-    await moved.until_target(case.target)
-    await moved.until_source(case.source.life)
+    await pods.until_target(case.target)
+    await pods.until_source(case.source.life)
 
 
-def let_pass(moved: Moving) -> None:
-    for relay in moved.calls.values():
-        relay.rule = lambda _passing: ""
+def let_pass(pods: Migration) -> None:
+    for relay in pods.relays.values():
+        relay.rule = lambda _message: ""
         relay.also = []
-    moved.valve.is_open.set()
+    pods.valve.is_open.set()
 
 
-async def break_off(moved: Moving, what: str) -> None:
+async def break_off(pods: Migration, what: str) -> None:
     """Break a migration that has sent part of the memory."""
     if what == "given up":
-        guest = await guest_at(moved.at_source)
+        guest = await guest_at(pods.at_source)
         progress = await guest.progress()
         assert progress.total > progress.remaining > 0
         await guest.abort_job()
     elif what == "memory":
-        moved.valve.cut()
+        pods.valve.cut()
     elif what == "QEMU of the target":
-        for pid in moved.target.pids("qemu-system-x86_64"):
+        for pid in pods.target.pids("qemu-system-x86_64"):
             os.kill(pid, signal.SIGKILL)
     else:
-        moved.calls["target"].cut()
-        for toll in moved.calls["target"].also:
-            toll.cut()
+        pods.relays["target"].cut()
+        for relay in pods.relays["target"].also:
+            relay.cut()
 
 
 async def guest_at(connection: Connection) -> Guest:
     guest = await connection.guest(UID)
     assert guest is not None
     return guest
-
-
-@pytest.mark.parametrize("is_client", [False, True], ids=["its connection breaks", "the client ends"])
-async def test_a_source_without_the_confirmation_stays_paused_though_the_call_succeeded(
-    moved: Moving, is_client: bool
-) -> None:
-    """libvirt's call does not tell: whether the source's QEMU is gone has to be checked."""
-    moved.calls["source"].rule = lambda passing: "cut" if passing == Passing("confirm", False) else ""
-    if is_client:
-        moved.calls["source"].also = [moved.calls["target"]]
-    await moved.send()
-
-    await moved.until_source(Life.PAUSED)
-    assert await moved.states() == (MIGRATES, WHOLE)
-    assert moved.qemus() == (1, 1)
-    await (await guest_at(moved.at_source)).resume()
-    await counts_on(moved)
-    assert moved.target.console == "", "it has never run there"
-
-
-async def test_source_exit_notices_that_a_guest_has_left(moved: Moving) -> None:
-    """It uses libvirt's state at the target and the processes at the source."""
-
-    class Node:
-        async def find_traces(self, _unused: str) -> Traces:
-            return Traces(True, 1, moved.qemus()[0])
-
-    source_exit = SourceExit(Node(), "source-pod", UID, moved.at_target)
-    watch = asyncio.create_task(source_exit.watch())
-    await moved.send()
-    async with asyncio.timeout(SECONDS):
-        await watch
-    assert source_exit.there is not None
-    assert moved.qemus() == (0, 1)
-    assert await moved.states() == (MIGRATED, WHOLE)
-
-
-async def test_a_confirmed_source_is_gone_even_if_its_answer_is_lost(moved: Moving) -> None:
-    moved.calls["source"].rule = lambda passing: "cut after" if passing == Passing("confirm", False) else ""
-    await moved.send()
-    await moved.until_source(Life.SHUT_OFF)
-    assert await moved.states() == (MIGRATED, WHOLE)
-    assert moved.qemus() == (0, 1)

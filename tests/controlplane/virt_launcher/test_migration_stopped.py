@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import pathlib
 import time
 from collections.abc import AsyncIterator
 from typing import Any
@@ -25,9 +24,9 @@ from controlplane.virt_handler.launchers.ports import TransferRequest
 from controlplane.virt_handler.migration.convergence import Watch
 from controlplane.virt_handler.migration.sender import Sender
 from controlplane.virt_handler.vmi.ports import Writes
-from tests.controlplane.virt_launcher.launched import VMI, until
+from tests.controlplane.virt_launcher.launched import VMI, last_count, until
 from tests.controlplane.virt_launcher.launcher_pod import Images
-from tests.controlplane.virt_launcher.moved import BUSY, POD_UID, Moving, moving
+from tests.controlplane.virt_launcher.migration_pods import BUSY, POD_UID, Migration, migration_pods
 from tests.controlplane.virt_launcher.test_migration import (
     GOES_ON,
     MIGRATED,
@@ -36,13 +35,12 @@ from tests.controlplane.virt_launcher.test_migration import (
     break_off,
     counts_on,
     guest_at,
-    last_count,
     let_pass,
 )
 
 pytestmark = [pytest.mark.guest, pytest.mark.asyncio(loop_scope="session"), pytest.mark.usefixtures("libvirt_loop")]
 
-SLOWLY = MigrationState(
+SLOW = MigrationState(
     migration_uid="migration",
     target_pod_uid=POD_UID,
     migration_configuration=MigrationConfiguration(
@@ -50,48 +48,27 @@ SLOWLY = MigrationState(
     ),
 )
 """The guest writes several times as much."""
-STOPPED_BY_PERSON = State(Life.PAUSED, "user")
+PAUSED_BY_USER = State(Life.PAUSED, "user")
 
 
-@pytest_asyncio.fixture(loop_scope="session")
-async def moved(images: Images, tmp_path: pathlib.Path) -> AsyncIterator[Moving]:
-    async with moving(images, tmp_path, BUSY, data_bytes=1 << 20) as migration:
-        await until(lambda: "\nbusy" in migration.source.console, "guest that is busy", migration.source)
-        yield migration
+@pytest_asyncio.fixture(loop_scope="session", scope="module")
+async def moved(
+    images: Images, tmp_path_factory: pytest.TempPathFactory, libvirt_loop: None
+) -> AsyncIterator[Migration]:
+    """One guest for both tests. The second migrates it."""
+    async with migration_pods(images, tmp_path_factory.mktemp("busy"), BUSY, data_bytes=1 << 20) as pods:
+        await until(lambda: "\nbusy" in pods.source.console, "guest that is busy", pods.source)
+        yield pods
 
 
 async def nobody() -> None:
     return None
 
 
-async def test_a_guest_that_cannot_be_sent_while_running_is_paused_and_resumes_at_its_target(moved: Moving) -> None:
-    guest, target = await moved.dial()
-    states: list[State] = []
-    remaining: list[int] = []
-
-    async def write_stop() -> None:
-        states.append(await guest.state())
-
-    def progressed(_key: Key, seen: Progress | None) -> None:
-        remaining.append(0 if seen is None else seen.remaining)
-
-    order = TransferRequest(
-        decode_vmi(VMI), SLOWLY, "source-pod", guest, is_paused_by_user=False, writes=Writes(nobody, write_stop)
-    )
-    sender: Any = Sender
-    await sender(None, None, None, time, directory="", progressed=progressed)._send(order, target)
-
-    assert [state.life for state in states] == [Life.RUNNING]
-    assert any(later > earlier > 0 for earlier, later in itertools.pairwise(remaining)), "it was sent more than once"
-    assert await moved.states() == (MIGRATED, GOES_ON)
-    assert moved.qemus() == (0, 1)
-    await until(lambda: last_count(moved.target.console) > last_count(moved.source.console), "count", moved.target)
-
-
 BREAKS = ("given up", "memory", "control", "client", "QEMU of the target")
 
 
-async def test_a_guest_paused_by_a_failed_migration_resumes(moved: Moving) -> None:
+async def test_a_guest_paused_by_a_failed_migration_resumes(moved: Migration) -> None:
     """After each kind of failure libvirt resumes it, or reports that its migration paused it.
 
     libvirt takes a pause after the end for a user's. A guest that a user paused stays paused.
@@ -109,19 +86,45 @@ async def test_a_guest_paused_by_a_failed_migration_resumes(moved: Moving) -> No
 
     watch = Watch(guest, MigrationConfiguration(), time, nobody)
     await watch.stop()
-    assert await guest.state() == STOPPED_BY_PERSON
+    assert await guest.state() == PAUSED_BY_USER
     await watch.let_go_on()
     await counts_on(moved)
 
     await guest.pause()
     await stopped_halfway(moved, "client")
-    assert await moved.states() == (STOPPED_BY_PERSON, None)
+    assert await moved.states() == (PAUSED_BY_USER, None)
+    await guest.resume()
 
 
-async def stopped_halfway(moved: Moving, what: str) -> None:
+async def test_a_guest_that_cannot_be_sent_while_running_is_paused_and_resumes_at_its_target(moved: Migration) -> None:
+    let_pass(moved)
+    guest, target = await moved.dial()
+    states: list[State] = []
+    remaining: list[int] = []
+
+    async def write_stop() -> None:
+        states.append(await guest.state())
+
+    def progressed(_key: Key, seen: Progress | None) -> None:
+        remaining.append(0 if seen is None else seen.remaining)
+
+    order = TransferRequest(
+        decode_vmi(VMI), SLOW, "source-pod", guest, is_paused_by_user=False, writes=Writes(nobody, write_stop)
+    )
+    sender: Any = Sender
+    await sender(None, None, None, time, directory="", progressed=progressed)._send(order, target)
+
+    assert [state.life for state in states] == [Life.RUNNING]
+    assert any(later > earlier > 0 for earlier, later in itertools.pairwise(remaining)), "it was sent more than once"
+    assert await moved.states() == (MIGRATED, GOES_ON)
+    assert moved.qemus() == (0, 1)
+    await until(lambda: last_count(moved.target.console) > last_count(moved.source.console), "count", moved.target)
+
+
+async def stopped_halfway(moved: Migration, what: str) -> None:
     """Pause a guest with part of its memory sent, break the migration, and wait until libvirt has ended it."""
     let_pass(moved)
-    moved.calls["target"].also = [moved.calls["source"]] if what == "client" else []
+    moved.relays["target"].also = [moved.relays["source"]] if what == "client" else []
     moved.valve.is_full.clear()
     moved.valve.is_open.clear()
     work = asyncio.create_task(moved.send())

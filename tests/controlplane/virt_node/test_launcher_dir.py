@@ -231,20 +231,6 @@ def test_capabilities_are_written_into_directories_of_the_launcher(run: Path, di
     assert [path.name for path in cache.iterdir()] == ["q.xml"]
 
 
-def test_libvirt_can_overwrite_an_outdated_capability_cache(run: Path, directory: PodsDirectory) -> None:
-    """The launcher may have another QEMU. libvirt writes the file in place and needs the permission."""
-    directory.write_files(UID, CACHE, {"q.xml": b"<qemuCaps/>"})
-    assert run.joinpath(*CACHE, "q.xml").stat().st_uid == layout.UID
-
-
-def test_directories_that_libvirt_has_made_are_used_unchanged(run: Path, directory: PodsDirectory) -> None:
-    (run / "cache").mkdir(mode=0o700)
-    os.chown(run / "cache", 107, 107)
-    directory.write_files(UID, CACHE, {"q.xml": b"1"})
-    assert (run / "cache").stat().st_mode & 0o777 == 0o700
-    assert run.joinpath(*CACHE, "q.xml").exists()
-
-
 def test_an_existing_file_is_not_overwritten(run: Path, directory: PodsDirectory) -> None:
     directory.write_files(UID, ("cache",), {"q.xml": b"1"})
     directory.write_files(UID, ("cache",), {"q.xml": b"2"})

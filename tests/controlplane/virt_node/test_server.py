@@ -185,13 +185,6 @@ async def test_a_bug_ends_only_its_connection(
     assert "bug while serving virt-handler" in caplog.text
 
 
-@pytest.mark.parametrize("data", [b"\xff", b'{"type":"FindTraces","id":1,"pod_uid":"\xff"}'], ids=repr)
-async def test_undecodable_text_ends_the_connection(handler: Handler, data: bytes) -> None:
-    """It must not end virt-node."""
-    handler.socket.send(data)
-    assert await ends(handler)
-
-
 @pytest.mark.usefixtures("old_kernel")
 async def test_a_descriptor_ends_the_connection_and_is_closed(handler: Handler) -> None:
     read, write = os.pipe()

@@ -11,7 +11,6 @@ import threading
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -120,22 +119,6 @@ async def test_the_descriptor_of_an_abandoned_gap_is_closed(tmp_path: Path) -> N
         await request
     await until(lambda: threads() == 0, "its end")
     await until(lambda: descriptors() == before, "the gap to be closed")
-
-
-async def test_a_waiting_request_is_woken_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A virt-handler may send thousands of requests for one Pod: not all may wake when one ends."""
-    workers, loop, calls = Workers(), asyncio.get_running_loop(), 0
-    call_soon = loop.call_soon
-
-    def counted(*arguments: Any, **named: Any) -> Any:
-        nonlocal calls
-        calls += 1
-        return call_soon(*arguments, **named)
-
-    monkeypatch.setattr(loop, "call_soon", counted)
-    requests = [asyncio.create_task(workers.run("pod", lambda: 7)) for _unused in range(200)]
-    assert await asyncio.gather(*requests) == [7] * 200
-    assert calls < 200 * 20
 
 
 async def test_no_state_remains_for_a_pod_without_requests(stall: Stall) -> None:

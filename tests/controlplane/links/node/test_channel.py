@@ -68,14 +68,6 @@ async def test_a_descriptor_is_passed_to_the_receiver(ends: tuple[Channel, Chann
     os.close(read)
 
 
-async def test_a_waiting_receiver_gets_a_later_packet(ends: tuple[Channel, Channel]) -> None:
-    sender, receiver = ends
-    waiting = asyncio.create_task(receiver.receive())
-    await asyncio.sleep(0)
-    await sender.send(b"late")
-    assert await waiting == (b"late", None)
-
-
 async def test_a_sender_waits_for_room_in_the_socket(ends: tuple[Channel, Channel]) -> None:
     sender, receiver = ends
     sending = asyncio.create_task(_send_many(sender, 200))

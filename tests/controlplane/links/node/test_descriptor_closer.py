@@ -19,9 +19,8 @@ from controlplane.links.node.channel import Channel
 from controlplane.links.node.descriptor_closer import DescriptorCloser
 from controlplane.links.node.messages import ProtocolError
 from controlplane.process import threads
-from controlplane.process.fd_passing import refuse_descriptors
 from controlplane.process.thread_interrupt import make_interruptible
-from tests.controlplane.links.node.lingering import give_away, is_refused, lingering, old_kernel
+from tests.controlplane.links.node.lingering import give_away, lingering, old_kernel
 from tests.controlplane.virt_handler.fakes import until
 
 __all__ = ["old_kernel"]
@@ -125,14 +124,6 @@ async def test_closing_unreceived_descriptors_does_not_block_the_loop() -> None:
         assert not closed
     await until(lambda: bool(closed), "everything closed")
     theirs.close()
-
-
-def test_the_kernel_refuses_descriptors_if_it_can() -> None:
-    """Since Linux 6.16. With an older kernel the descriptors are closed as above."""
-    theirs, ours = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    assert refuse_descriptors(ours) == is_refused(theirs)
-    theirs.close()
-    ours.close()
 
 
 async def test_a_channel_without_descriptors_asks_the_kernel_to_refuse_them(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -67,25 +67,6 @@ def test_the_result_does_not_depend_on_the_chunks(cut: int) -> None:
     assert b"\x1b" not in result
 
 
-def test_a_line_may_come_in_pieces() -> None:
-    cleaner = LineCleaner()
-    assert cleaner.feed(b"he") + cleaner.feed(b"llo\nwo") + cleaner.flush() + cleaner.flush() == b"hello\nwo\n"
-
-
-def test_a_blocked_reader_costs_lines_and_no_time(pipe: tuple[int, int]) -> None:
-    read, write = pipe
-    output = Output(write)
-    for _unused in range(300):
-        output.write(b"x" * 999 + b"\n")
-    first = os.read(read, 1 << 20)
-    output.write(b"after\n")
-    rest = os.read(read, 1 << 20)
-    whole = first + rest
-    assert rest.endswith(b"after\n")
-    assert b"bytes of the console were dropped here]\n" in rest
-    assert all(len(line) == 999 for line in whole.splitlines()[:-2])
-
-
 def test_dropped_bytes_are_reported_once_with_their_number(pipe: tuple[int, int]) -> None:
     read, write = pipe
     output = Output(write)

@@ -6,19 +6,14 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
 import signal
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from controlplane.virt_launcher.logs.directory_watch import SIGNAL, DirectoryWatch
-
-INOTIFY_INSTANCES = 128
 
 
 def write(path: Path) -> None:
@@ -67,14 +62,6 @@ async def test_an_earlier_write_is_not_noticed_again(tmp_path: Path) -> None:
             await waiting
 
 
-async def test_writes_to_a_file_that_is_already_open_are_noticed(tmp_path: Path) -> None:
-    """QEMU keeps its log open."""
-    with (tmp_path / "log").open("ab", buffering=0) as file, DirectoryWatch(str(tmp_path)) as watch:
-        assert watch.listen()
-        file.write(b"x")
-        assert await heard(watch)
-
-
 async def test_a_directory_can_be_watched_once_it_exists(tmp_path: Path) -> None:
     with DirectoryWatch(str(tmp_path), str(tmp_path / "later")) as watch:
         assert not watch.listen()
@@ -91,11 +78,6 @@ async def test_a_link_cannot_be_watched(tmp_path: Path) -> None:
         assert not watch.listen()
 
 
-def test_a_late_signal_does_not_end_the_process() -> None:
-    raised = f"import signal; signal.raise_signal({SIGNAL:d})"
-    assert subprocess.run([sys.executable, "-S", "-c", raised], check=False).returncode == 0
-
-
 async def test_a_closed_watch_leaves_nothing_open(tmp_path: Path) -> None:
     before = set(os.listdir("/proc/self/fd"))
     with DirectoryWatch(str(tmp_path)) as watch:
@@ -103,10 +85,3 @@ async def test_a_closed_watch_leaves_nothing_open(tmp_path: Path) -> None:
 
     assert set(os.listdir("/proc/self/fd")) <= before
     assert signal.getsignal(SIGNAL) is signal.SIG_DFL
-
-
-async def test_there_can_be_more_watches_than_inotify_instances(tmp_path: Path) -> None:
-    with contextlib.ExitStack() as opened:
-        watches = [opened.enter_context(DirectoryWatch(str(tmp_path))) for _unused in range(INOTIFY_INSTANCES + 1)]
-        heard_of = [watch.listen() for watch in watches]
-    assert all(heard_of)

@@ -9,7 +9,6 @@ import asyncio
 import contextlib
 import os
 from collections.abc import AsyncIterator, Callable
-from itertools import accumulate, pairwise
 from pathlib import Path
 
 import pytest
@@ -116,13 +115,6 @@ def test_new_output_makes_the_reads_frequent_again() -> None:
     assert pace.quiet_seconds == FIRST_SECONDS
 
 
-def test_new_output_is_delayed_by_at_most_half_the_silence_before_it() -> None:
-    """A guest's first line comes about a second after the first read."""
-    pace = Pace()
-    looks = list(accumulate(pace.pause(happened=False) for _unused in range(12)))
-    assert all(later - earlier <= earlier / 2 + 2 * FIRST_SECONDS for earlier, later in pairwise(looks))
-
-
 async def test_the_log_is_followed_from_its_creation_to_its_last_line(
     tmp_path: Path, reader: Reader, watch: DirectoryWatch
 ) -> None:
@@ -137,15 +129,6 @@ async def test_the_log_is_followed_from_its_creation_to_its_last_line(
     await asyncio.wait([task])
     reader.read()
     assert bytes(reader.seen) == b"first\nlast words\n"
-
-
-async def test_a_prompt_without_a_line_end_is_shown(tmp_path: Path, reader: Reader, watch: DirectoryWatch) -> None:
-    log = tmp_path / "serial.log"
-    log.write_bytes(b"login: ")
-    task = asyncio.create_task(follow_logs(ConsoleCopy(str(log), Output(reader.output)), nothing_to_trim, watch))
-    await reader.until(lambda seen: seen == b"login: \n")
-    task.cancel()
-    await asyncio.wait([task])
 
 
 async def test_the_qemu_log_is_trimmed_as_often(tmp_path: Path, reader: Reader, watch: DirectoryWatch) -> None:
@@ -173,7 +156,7 @@ async def test_following_uses_no_inotify(tmp_path: Path, reader: Reader, watch: 
     kinds = {opened_kind(descriptor) for descriptor in os.listdir("/proc/self/fd")}
     task.cancel()
     await asyncio.wait([task])
-    assert not [kind for kind in kinds if "inotify" in kind]
+    assert "anon_inode:inotify" not in kinds
 
 
 async def followed(log: Path, watch: Told | Deaf, output: int, done: list[str], sleeps: int = 100) -> None:

@@ -272,21 +272,6 @@ async def test_a_temporary_lack_of_inotify_watches_is_survived(
         assert await reported.get()
 
 
-async def test_a_pause_works_without_an_inotify_watch(kubelet: Kubelet) -> None:
-    class Exhausted(Inotify):
-        async def wait_for(self, look: Callable[[], Any]) -> Any:
-            raise OSError(errno.ENOSPC, "No space left on device")
-
-    inotify = Exhausted()
-    pause = asyncio.create_task(serve_module._pause(60.0, kubelet.directory, inotify, None))
-    done, _unused = await asyncio.wait({pause}, timeout=0.05)
-    assert not done
-    pause.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await pause
-    inotify.close()
-
-
 async def test_a_pause_ends_early_only_for_another_kubelet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     inotify, socket = Inotify(), tmp_path / KUBELET_SOCKET
     socket.touch()

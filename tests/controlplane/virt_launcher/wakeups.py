@@ -19,7 +19,7 @@ _NAME = re.compile(r"^Name:\s*(.*)", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
-class Wakes:
+class Wakeups:
     """Wake-ups during a time, by program and thread."""
 
     seconds: float
@@ -49,7 +49,7 @@ def sleeps(pod: LauncherPod) -> dict[tuple[int, str], int]:
     return counts
 
 
-async def wakes(pod: LauncherPod, seconds: float) -> Wakes:
+async def count_wakeups(pod: LauncherPod, seconds: float) -> Wakeups:
     """Measure for some seconds. A thread that starts or ends meanwhile counts only partly."""
     before, began = sleeps(pod), time.monotonic()
     await asyncio.sleep(seconds)
@@ -58,4 +58,4 @@ async def wakes(pod: LauncherPod, seconds: float) -> Wakes:
     for thread, count in after.items():
         if difference := count - before.get(thread, 0):
             by_thread[thread[1]] = by_thread.get(thread[1], 0) + difference
-    return Wakes(over, by_thread)
+    return Wakeups(over, by_thread)

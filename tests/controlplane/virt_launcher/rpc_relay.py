@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A relay between a libvirt client and its libvirtd. It recognizes RPC messages and can break the connection at each.
 
-So a test breaks a migration at a step and not at a time: before a call arrives, or before its answer does.
+Tests break a migration at a step, not at a time: before a call arrives, or before its reply does.
 """
 
 from __future__ import annotations
@@ -20,31 +20,31 @@ REMOTE = 0x20008086
 """libvirt's RPC program for everything except keep-alives."""
 STEPS = {302: "begin", 303: "prepare", 305: "perform", 306: "finish", 307: "confirm"}
 """Procedure numbers of the five steps of a client-managed migration."""
-_CALL, _ANSWER = 0, 1
+_CALL, _REPLY = 0, 1
 _HEADER = struct.Struct(">IIIiiIi")
 _LONGEST = 32 << 20
 
 
 @dataclass(frozen=True)
-class Passing:
-    """A message at the relay."""
+class Message:
+    """A libvirt RPC message at the relay."""
 
     step: str
-    is_answer: bool
+    is_reply: bool
 
 
-Rule = Callable[[Passing], str]
+Rule = Callable[[Message], str]
 """Decides about a message: "" forwards it, "cut" breaks the connection before it, "cut after" after it."""
 
 
 @dataclass
-class Toll:
+class Relay:
     """Listens at path and forwards to target."""
 
     path: pathlib.Path
     target: pathlib.Path
-    rule: Rule = lambda passing: ""
-    also: list[Toll] = field(default_factory=list)
+    rule: Rule = lambda message: ""
+    also: list[Relay] = field(default_factory=list)
     """Relays that break together with this one: a client that ends closes all its connections."""
     _server: asyncio.Server | None = None
     _writers: set[asyncio.StreamWriter] = field(default_factory=set)
@@ -84,18 +84,18 @@ class Toll:
                 length, program, _version, procedure, kind, _serial, _status = _HEADER.unpack(head)
                 assert _HEADER.size <= length <= _LONGEST
                 body = await reader.readexactly(length - _HEADER.size)
-                verdict = self._judge(program, procedure, kind)
-                if verdict == "cut":
+                action = self._action(program, procedure, kind)
+                if action == "cut":
                     break
                 writer.write(head + body)
                 await writer.drain()
-                if verdict == "cut after":
+                if action == "cut after":
                     break
             for relay in (self, *self.also):
                 relay.cut()
             return
         writer.close()
 
-    def _judge(self, program: int, procedure: int, kind: int) -> str:
-        step = STEPS.get(procedure, "") if program == REMOTE and kind in (_CALL, _ANSWER) else ""
-        return self.rule(Passing(step, kind == _ANSWER)) if step else ""
+    def _action(self, program: int, procedure: int, kind: int) -> str:
+        step = STEPS.get(procedure, "") if program == REMOTE and kind in (_CALL, _REPLY) else ""
+        return self.rule(Message(step, kind == _REPLY)) if step else ""

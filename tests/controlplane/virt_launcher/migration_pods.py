@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Two launchers with a guest in one of them, and virt-handler's tunnel between them, without a cluster.
 
-The test opens the launchers' sockets, as the two virt-nodes do. A relay (toll.py) sits between the client and each
+The test opens the launchers' sockets, as the two virt-nodes do. A relay (rpc_relay.py) sits between the client and each
 libvirtd, and a valve can hold up the memory.
 """
 
@@ -25,7 +25,7 @@ from controlplane.hypervisor.connection import Connection, open_connection, sock
 from controlplane.hypervisor.errors import HypervisorError
 from controlplane.hypervisor.guest import Guest
 from controlplane.hypervisor.migration import Options, migrate
-from controlplane.virt_handler.migration import tunnel_client as passage_module
+from controlplane.virt_handler.migration import tunnel_client as tunnel_client_module
 from controlplane.virt_handler.migration.handshake import Channel
 from controlplane.virt_handler.migration.peer import certificate_host, client_tls_context, server_tls_context
 from controlplane.virt_handler.migration.tunnel_client import Target, TunnelClient
@@ -33,7 +33,7 @@ from controlplane.virt_handler.migration.tunnel_server import TunnelServer, dial
 from tests.controlplane.virt_handler.migration.ends import BINDING, SOURCE, TARGET, listen_at, pair_of
 from tests.controlplane.virt_launcher.launched import PLAN, UID, boot, connect, domain
 from tests.controlplane.virt_launcher.launcher_pod import Images, LauncherPod
-from tests.controlplane.virt_launcher.toll import Toll
+from tests.controlplane.virt_launcher.rpc_relay import Relay
 
 DISKS = ("vda", "vdb", "sda")
 POD_UID, EPOCH = "target-pod", 2
@@ -117,7 +117,7 @@ class Valve:
 
 
 @dataclasses.dataclass
-class Moving:
+class Migration:
     """A guest at its source, and everything that its migration needs."""
 
     source: LauncherPod
@@ -125,14 +125,14 @@ class Moving:
     at_source: Connection
     """Connections of an observer, not of the migrating client."""
     at_target: Connection
-    calls: dict[str, Toll]
+    relays: dict[str, Relay]
     """Relays of the migrating client, by libvirtd: source, target."""
     valve: Valve
     connections: list[Connection] = dataclasses.field(default_factory=list)
 
     async def dial(self) -> tuple[Guest, Connection]:
         """Connect as a migrating client. Return the guest at its source, and the target's libvirtd."""
-        source, target = [await self._dial(toll) for toll in self.calls.values()]
+        source, target = [await self._dial(relay) for relay in self.relays.values()]
         guest = await source.guest(UID)
         assert guest is not None
         return guest, target
@@ -160,11 +160,11 @@ class Moving:
             with suppress(HypervisorError):
                 await self.connections.pop().close()
 
-    async def _dial(self, toll: Toll) -> Connection:
+    async def _dial(self, relay: Relay) -> Connection:
         deadline = time.monotonic() + 10
         while True:
             try:
-                connection = await open_connection(socket_uri(str(toll.path)))
+                connection = await open_connection(socket_uri(str(relay.path)))
             except HypervisorError:  # the previous connection may not be released yet, and only one is allowed
                 if time.monotonic() > deadline:
                     raise
@@ -212,20 +212,20 @@ async def _state(connection: Connection) -> State | None:
 
 
 @asynccontextmanager
-async def moving(
+async def migration_pods(
     images: Images,
     home: pathlib.Path,
     script: str = CHECKS,
     data_bytes: int = 1 << 30,
     memory: dict[str, str] | None = None,
-) -> AsyncIterator[Moving]:
+) -> AsyncIterator[Migration]:
     """Boot a guest that runs a script. Prepare its target and the tunnel.
 
     data_bytes: size of its empty disk. memory: as in a spec, other than the default.
     """
     pods = [_begin(images, home / name, script, data_bytes) for name in ("source", "target")]
     closing: list[Connection] = []
-    calls: dict[str, Toll] = {}
+    relays: dict[str, Relay] = {}
     try:
         source, target = pods
         at_source, at_target = [await connect(pod) for pod in pods]
@@ -238,15 +238,15 @@ async def moving(
         client = TunnelClient(
             BINDING, Target("127.0.0.1", await server.open("127.0.0.1"), context, certificate_host(TARGET)), str(home)
         )
-        with patch.object(passage_module, "CALLS", 100):  # the tests migrate a dozen times
+        with patch.object(tunnel_client_module, "CALLS", 100):  # the tests migrate a dozen times
             control = await client.open({"memory": _listen(source, "memory"), "disks": _listen(source, "disks")})
-        calls |= {
-            "source": Toll(home / "source.sock", source.socket),
-            "target": Toll(home / "target.sock", pathlib.Path(control)),
+        relays |= {
+            "source": Relay(home / "source.sock", source.socket),
+            "target": Relay(home / "target.sock", pathlib.Path(control)),
         }
-        for toll in calls.values():
-            await toll.open()
-        migration = Moving(source, target, at_source, at_target, calls, valve)
+        for relay in relays.values():
+            await relay.open()
+        migration = Migration(source, target, at_source, at_target, relays, valve)
         try:
             yield migration
         finally:
@@ -258,8 +258,8 @@ async def moving(
         for connection in closing:
             with suppress(HypervisorError):
                 await connection.close()
-        for toll in calls.values():
-            await toll.close()
+        for relay in relays.values():
+            await relay.close()
         for pod in pods:
             pod.remove()
 
