@@ -50,7 +50,7 @@ def _parser() -> argparse.ArgumentParser:
     making.add_argument(
         "--security-mirror", default="", help="URL of a mirror of Debian's security updates, beside --mirror"
     )
-    making.add_argument("--fresh", action="store_true", help="fetch the Debian packages anew")
+    making.add_argument("--fresh", action="store_true", help="fetch the Debian packages again")
     making.add_argument("--check", action="store_true", help="make nothing, say what would be made")
     making.add_argument("--json", action="store_true", help="print what was made as JSON")
     making.set_defaults(run=_build)

@@ -24,8 +24,8 @@ import libvirt
 from controlplane.domain.host_cpu import host_model, read_host_cpu
 from controlplane.hypervisor import events
 from controlplane.hypervisor.calls import DEADLINE_SECONDS, call
+from controlplane.hypervisor.domain import Domain
 from controlplane.hypervisor.errors import FAILURES, NoSuchDomain, TimedOut
-from controlplane.hypervisor.guest import Guest
 from controlplane.hypervisor.loop import EventLoop
 from controlplane.hypervisor.transport import CLIENT, Transport
 from controlplane.hypervisor.watchdog import watchdog
@@ -63,30 +63,30 @@ class Connection:
         self._deadline = deadline_seconds
         self._loop = asyncio.get_running_loop()
         self._registrations: list[int] = []
-        self._guests: WeakSet[Guest] = WeakSet()
+        self._guests: WeakSet[Domain] = WeakSet()
         self.events = events.EventQueue()
 
-    async def guest(self, name: str) -> Guest | None:
+    async def guest(self, name: str) -> Domain | None:
         """Look a domain up by name; None when libvirt has none."""
         try:
             handle = await self._call(f"look up domain {name}", self._handle.lookupByName, name)
         except NoSuchDomain:
             return None
-        return self._keep(Guest(handle, name, self._transport, self._deadline))
+        return self._keep(Domain(handle, name, self._transport, self._deadline))
 
-    async def define(self, xml: str) -> Guest:
+    async def define(self, xml: str) -> Domain:
         """Define a domain, or replace the definition with the same name and UUID. InvalidDomain."""
         made = await self._call("define a domain", self._handle.defineXML, xml)
-        return self._keep(Guest(made, events.name_of(made), self._transport, self._deadline))
+        return self._keep(Domain(made, events.name_of(made), self._transport, self._deadline))
 
     async def receive(
-        self, guest: Guest, parameters: Mapping[str, object], flags: int, *, deadline_seconds: float
-    ) -> Guest:
+        self, guest: Domain, parameters: Mapping[str, object], flags: int, *, deadline_seconds: float
+    ) -> Domain:
         """Migrate a guest of another connection to this libvirtd (migration.py). HypervisorError."""
         made = await guest.sent(
             self._handle, parameters, flags, transport=self._transport, deadline_seconds=deadline_seconds
         )
-        return self._keep(Guest(made, guest.name, self._transport, self._deadline))
+        return self._keep(Domain(made, guest.name, self._transport, self._deadline))
 
     async def host_cpu(self) -> dict[str, Any] | None:
         """Describe the node's processor as guests with KVM see it; None where KVM cannot be used."""
@@ -115,7 +115,7 @@ class Connection:
         finally:
             self._transport.cut(CLIENT)
 
-    def _keep(self, guest: Guest) -> Guest:
+    def _keep(self, guest: Domain) -> Domain:
         self._guests.add(guest)
         return guest
 

@@ -4,7 +4,7 @@
 """Move a guest from one libvirtd to another: libvirt's client-managed migration, with this process connected to both.
 
 The guest stays paused at the target (docs/adr/0016). The source's domain stays defined, shut off with reason migrated,
-as the record of the migration. The call lasts as long as the migration. `Guest.abort_job` ends it early; so does
+as the record of the migration. The call lasts as long as the migration. `Domain.abort_job` ends it early; so does
 cutting a connection, after which a source without its client aborts libvirt's job by itself.
 """
 
@@ -18,8 +18,8 @@ import libvirt
 
 from controlplane.domain.observed import LIMIT_BYTES
 from controlplane.hypervisor.connection import Connection
+from controlplane.hypervisor.domain import Domain
 from controlplane.hypervisor.errors import HypervisorError, InvalidDomain
-from controlplane.hypervisor.guest import Guest
 
 MOST_SECONDS = 7 * 86400.0
 """Deadline of a migration. Callers end it much earlier."""
@@ -47,7 +47,7 @@ class Options:
     """libvirt pauses the guest before it sends any memory, instead of after most of it."""
 
 
-async def migrate(guest: Guest, target: Connection, options: Options) -> Guest:
+async def migrate(guest: Domain, target: Connection, options: Options) -> Domain:
     """Migrate a guest; return it at the target, paused. HypervisorError: it may not be there.
 
     The caller must check that the source's QEMU has ended: libvirt does not report a failure of that.

@@ -78,7 +78,7 @@ class Inquire(msgspec.Struct, frozen=True, tag=True):
 class Details(msgspec.Struct, frozen=True, tag=True):
     """The agent's details; only those that were asked for."""
 
-    told: GuestAgentInfo
+    info: GuestAgentInfo
 
 
 class Done(msgspec.Struct, frozen=True, tag=True):

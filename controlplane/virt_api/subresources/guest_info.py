@@ -38,7 +38,7 @@ async def get_guest_info(client: Client, handlers: HandlerClient, key: Key, abou
     except (ApiError, DecodeError, PowerRefusedError, NotSentError, OutcomeUnknownError) as error:
         return _plain_failure(f"cannot ask the guest of virtualmachineinstance {key}: {error}")
     match answer:
-        case Details(told=info):
+        case Details(info=info):
             return document(_SHAPES[about](info))
         case NotDone(text=why):
             return _plain_failure(sanitize(why) or "its virt-handler gives no reason")

@@ -26,8 +26,8 @@ from controlplane.domain.migratable import most_to_send, sent_disks
 from controlplane.domain.state import Life, State
 from controlplane.engine.ports import Api, Clock
 from controlplane.hypervisor.connection import Connection, open_connection, socket_uri
+from controlplane.hypervisor.domain import Domain, Progress
 from controlplane.hypervisor.errors import HypervisorError
-from controlplane.hypervisor.guest import Guest, Progress
 from controlplane.hypervisor.migration import Options, migrate
 from controlplane.links.node.messages import MigrationChannel
 from controlplane.virt_handler.api_endpoint.serving_certificate import SelfSignedPair
@@ -125,7 +125,7 @@ class Sender:
 
     async def _send(self, order: TransferRequest, target: Connection) -> None:
         guest = order.guest
-        if not isinstance(guest, Guest):
+        if not isinstance(guest, Domain):
             raise Failed("the guest is none of libvirt's")
         key = Key(order.vmi.metadata.namespace, order.vmi.metadata.name)
         settings = order.moving.migration_configuration or MigrationConfiguration()
@@ -158,7 +158,7 @@ class Sender:
         if not order.is_paused_by_user:
             await _let_go_on(moved)
 
-    async def _until_gone(self, guest: Guest) -> None:
+    async def _until_gone(self, guest: Domain) -> None:
         """Wait until QEMU at the source has ended: the guest must not run at the target before. Failed.
 
         A domain that runs was resumed after the transfer (a resume waits in libvirtd for the end of the job): the
@@ -202,8 +202,8 @@ async def _go_ahead(departure: SourceExit, order: TransferRequest) -> None:
 
 
 async def _migrate(
-    guest: Guest, target: Connection, options: Options, watch: Watch, departure: SourceExit, *, unwanted: asyncio.Event
-) -> Guest | None:
+    guest: Domain, target: Connection, options: Options, watch: Watch, departure: SourceExit, *, unwanted: asyncio.Event
+) -> Domain | None:
     """Send the guest with libvirt. Return the guest at the target; None if SourceExit has detected its exit. Failed.
 
     It ends even if libvirtd at either side does not respond: a tenant may control it.
@@ -232,19 +232,19 @@ async def _migrate(
         work.cancel()
 
 
-async def _come_to(work: asyncio.Task[Guest], why: str) -> Guest:
+async def _come_to(work: asyncio.Task[Domain], why: str) -> Domain:
     try:
         return await work
     except HypervisorError as error:
         raise Failed(ABORTED.format(why) if why else str(error)) from error
 
 
-async def _give_up(guest: Guest) -> None:
+async def _give_up(guest: Domain) -> None:
     with suppress(HypervisorError):
         await guest.abort_job()
 
 
-async def _let_go_on(there: Guest) -> None:
+async def _let_go_on(there: Domain) -> None:
     """Resume the guest at the target. If that fails, the target's virt-handler resumes it after the commit."""
     try:
         await there.resume()

@@ -15,9 +15,9 @@ from typing import Protocol
 
 from controlplane.domain.state import Life, State
 from controlplane.hypervisor.connection import Connection
+from controlplane.hypervisor.domain import Domain
 from controlplane.hypervisor.errors import HypervisorError
 from controlplane.hypervisor.events import ConnectionClosed, LifecycleChanged
-from controlplane.hypervisor.guest import Guest
 from controlplane.virt_handler.launchers.ports import NodeError
 from controlplane.virt_handler.vmi.world import Traces
 
@@ -42,7 +42,7 @@ class SourceExit:
         self._pod_uid = pod_uid
         self._name = name
         self._target = target
-        self.there: Guest | None = None
+        self.there: Domain | None = None
 
     async def watch(self) -> None:
         """Wait until the guest has left. Returns early, without `there`, if that cannot be proven."""
@@ -67,6 +67,6 @@ class SourceExit:
             await asyncio.sleep(pause)
             pause = min(pause * 1.5, _LAST_SECONDS)
 
-    async def _whole(self) -> Guest | None:
+    async def _whole(self) -> Domain | None:
         guest = await self._target.guest(self._name)
         return guest if guest is not None and await guest.state() == WHOLE else None

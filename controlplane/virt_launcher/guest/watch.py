@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from controlplane.api.launch_plan import CRASHES, NOT_IN_TIME
 from controlplane.domain.state import POWER_BUTTON_SECONDS, Life, State, derive_outcome, explain_crash
 from controlplane.hypervisor.connection import Connection, open_connection, socket_uri
+from controlplane.hypervisor.domain import Domain
 from controlplane.hypervisor.errors import HypervisorError, WrongState
 from controlplane.hypervisor.events import ConnectionClosed, Event, LifecycleChanged, cause_of_end
-from controlplane.hypervisor.guest import Guest
 from controlplane.virt_launcher.guest.libvirtd_liveness import ANSWER_SECONDS, LibvirtdLiveness
 
 _RETRY_SECONDS = 0.02
@@ -40,13 +40,13 @@ class GuestWatch:
     """Watches one domain, through restarts of libvirtd. is_acpi_expected: see `derive_outcome`."""
 
     def __init__(self, name: str, socket: str, liveness: LibvirtdLiveness, *, is_acpi_expected: bool) -> None:
-        """liveness: is told of each answer of libvirtd."""
+        """liveness: notified of each answer of libvirtd."""
         self._name, self._uri = name, socket_uri(socket)
         self._liveness = liveness
         self._is_acpi_expected = is_acpi_expected
         self._cause = ""
         """Why QEMU ended, by libvirt's events; "" when unknown."""
-        self._guest: Guest | None = None
+        self._guest: Domain | None = None
         self._has_looked = asyncio.Event()
         """Set while connected, once the domain was looked up."""
 
@@ -118,15 +118,15 @@ class GuestWatch:
         while (remaining := deadline - loop.time()) > 0:
             if (guest_exit := await self._exit_if_down(within_seconds=remaining)) is not None:
                 return guest_exit
-            await self._run(Guest.shutdown)
+            await self._run(Domain.shutdown)
             await asyncio.sleep(min(POWER_BUTTON_SECONDS, max(deadline - loop.time(), 0)))
         log.warning("destroying the domain after its grace period", extra={"grace_seconds": grace_seconds})
         while True:
             if (guest_exit := await self._exit_if_down(within_seconds=POWER_BUTTON_SECONDS)) is not None:
                 return guest_exit
-            await self._run(Guest.destroy)
+            await self._run(Domain.destroy)
             await asyncio.sleep(_LAST_RETRY_SECONDS)
-            await self._run(Guest.kill)
+            await self._run(Domain.kill)
             await asyncio.sleep(_LAST_RETRY_SECONDS)
 
     async def _exit_if_down(self, *, within_seconds: float) -> GuestExit | None:
@@ -148,7 +148,7 @@ class GuestWatch:
             return guest_exit or GuestExit(1, "the Pod was ended before its guest ran")
         return None
 
-    async def _run(self, verb: Callable[[Guest], Awaitable[None]]) -> None:
+    async def _run(self, verb: Callable[[Domain], Awaitable[None]]) -> None:
         """Call a verb of the guest. Failures are only logged, because the caller repeats it."""
         if self._guest is None:
             return

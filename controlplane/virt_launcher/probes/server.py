@@ -21,6 +21,7 @@ from controlplane.api.launch_plan import AgentProbe
 from controlplane.domain import layout
 from controlplane.domain.state import Life
 from controlplane.hypervisor.connection import Connection, open_connection, socket_uri
+from controlplane.hypervisor.domain import Domain
 from controlplane.hypervisor.errors import (
     Disconnected,
     HypervisorError,
@@ -29,7 +30,6 @@ from controlplane.hypervisor.errors import (
     TimedOut,
     WrongState,
 )
-from controlplane.hypervisor.guest import Guest
 from controlplane.virt_launcher.guest import libvirtd
 from controlplane.virt_launcher.probe import LIVENESS, STARTUP
 from controlplane.virt_launcher.probes import agent_exec
@@ -65,7 +65,7 @@ async def serve_probes(domain: str, probes: tuple[AgentProbe, ...], path: str = 
 class ProbeServer:
     """Runs the probes, each one at most once at a time. find: returns the guest, or None; raises HypervisorError."""
 
-    def __init__(self, probes: dict[str, AgentProbe], find: Callable[[], Awaitable[Guest | None]]) -> None:
+    def __init__(self, probes: dict[str, AgentProbe], find: Callable[[], Awaitable[Domain | None]]) -> None:
         self._probes, self._find = probes, find
         self._running: set[str] = set()
 
@@ -92,7 +92,7 @@ class ProbeServer:
             self._running.discard(name)
 
 
-async def run_probe(probe: AgentProbe, find: Callable[[], Awaitable[Guest | None]]) -> ProbeResult:
+async def run_probe(probe: AgentProbe, find: Callable[[], Awaitable[Domain | None]]) -> ProbeResult:
     """Run a probe on the guest."""
     try:
         async with asyncio.timeout(probe.timeout_seconds):
@@ -111,7 +111,7 @@ async def run_probe(probe: AgentProbe, find: Callable[[], Awaitable[Guest | None
     return await _probe_agent(probe, guest)
 
 
-async def _probe_agent(probe: AgentProbe, guest: Guest) -> ProbeResult:
+async def _probe_agent(probe: AgentProbe, guest: Domain) -> ProbeResult:
     try:
         async with asyncio.timeout(probe.timeout_seconds):
             return await _run_on_agent(probe, guest)
@@ -123,7 +123,7 @@ async def _probe_agent(probe: AgentProbe, guest: Guest) -> ProbeResult:
         return ProbeResult(1, " ".join(str(error).split())[:_TEXT_LIMIT])
 
 
-async def _run_on_agent(probe: AgentProbe, guest: Guest) -> ProbeResult:
+async def _run_on_agent(probe: AgentProbe, guest: Domain) -> ProbeResult:
     if not probe.command:
         await _send(guest, agent_exec.PING, probe)
         return ProbeResult(0, "the guest agent answers")
@@ -135,7 +135,7 @@ async def _run_on_agent(probe: AgentProbe, guest: Guest) -> ProbeResult:
     return ProbeResult(min(ended.exit_code, 255), f"the command ended with exit code {ended.exit_code}")
 
 
-async def _send(guest: Guest, command: str, probe: AgentProbe) -> str:
+async def _send(guest: Domain, command: str, probe: AgentProbe) -> str:
     return await guest.ask_agent(command, probe.timeout_seconds)
 
 
@@ -152,7 +152,7 @@ class _Connector:
         self._connection: Connection | None = None
         self._lock = asyncio.Lock()
 
-    async def guest(self) -> Guest | None:
+    async def guest(self) -> Domain | None:
         """Return the guest; None when libvirt has none. HypervisorError."""
         async with self._lock:
             if self._connection is None:

@@ -25,7 +25,7 @@ class OnFake:
     errors: Any
     calls: Any
     events: Any
-    guest: Any
+    domain: Any
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def on_fake(monkeypatch: pytest.MonkeyPatch) -> Iterator[OnFake]:
     monkeypatch.setitem(sys.modules, "libvirt", binding)
     for name in kept:
         monkeypatch.delitem(sys.modules, name)
-    names = ("errors", "calls", "events", "guest")
+    names = ("errors", "calls", "events", "domain")
     fresh: list[types.ModuleType] = [importlib.import_module(f"{prefix}.{name}") for name in names]
     yield OnFake(binding, *fresh)
     for name in [name for name in sys.modules if name.startswith(prefix)]:

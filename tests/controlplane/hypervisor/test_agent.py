@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from controlplane.hypervisor import guest as guest_module
+from controlplane.hypervisor import domain as domain_module
 from controlplane.hypervisor.connection import Connection, open_connection
+from controlplane.hypervisor.domain import RESPONSE_LIMIT, Domain
 from controlplane.hypervisor.errors import HypervisorError, NotText, ResponseTooLong, TimedOut
-from controlplane.hypervisor.guest import RESPONSE_LIMIT, Guest
 from tests.controlplane.hypervisor import hostile
 from tests.controlplane.hypervisor.hostile import Behaviour, Hostile
 
@@ -41,7 +41,7 @@ def spawn(tmp_path: Path) -> Iterator[SPAWN]:
         server.close()
 
 
-async def reach(server: Hostile) -> tuple[Connection, Guest]:
+async def reach(server: Hostile) -> tuple[Connection, Domain]:
     connection = await open_connection(server.uri, deadline_seconds=PATIENCE_SECONDS)
     guest = await connection.guest("web")
     assert guest is not None
@@ -81,7 +81,7 @@ async def test_a_command_without_an_answer_leaves_no_thread(
     spawn: SPAWN, monkeypatch: pytest.MonkeyPatch, is_waited_for: bool
 ) -> None:
     """The launcher does not answer. A regular libvirtd would end the command with an error."""
-    monkeypatch.setattr(guest_module, "_LIBVIRT_WAIT_SECONDS", 0.0)
+    monkeypatch.setattr(domain_module, "_LIBVIRT_WAIT_SECONDS", 0.0)
     connection, guest = await reach(spawn(hostile.silent_agent))
     asking = asyncio.create_task(guest.ask_agent(PING, 0))
     if is_waited_for:

@@ -24,9 +24,9 @@ from controlplane.api.objects.resources import Key
 from controlplane.engine.errors import ApiError
 from controlplane.engine.ports import Clock
 from controlplane.hypervisor.connection import Connection
+from controlplane.hypervisor.domain import Domain, Progress
 from controlplane.hypervisor.errors import Disconnected, HypervisorError, WrongState
 from controlplane.hypervisor.events import ConnectionClosed
-from controlplane.hypervisor.guest import Guest, Progress
 from controlplane.virt_handler.incoming.world import TunnelAddress
 from controlplane.virt_handler.launchers.ports import Result, TransferRequest
 from controlplane.virt_handler.migration.sender import Sender
@@ -121,7 +121,7 @@ class There:
         self._is_closed = True
 
     async def receive(
-        self, guest: Guest, parameters: Mapping[str, object], flags: int, *, deadline_seconds: float
+        self, guest: Domain, parameters: Mapping[str, object], flags: int, *, deadline_seconds: float
     ) -> ThereGuest:
         """Receive a guest, and leave it paused. Raises HypervisorError."""
         del deadline_seconds
@@ -196,7 +196,7 @@ class ThereGuest:
         await self._there.call("let go on", lambda item: item.resume())
 
 
-class LeavingGuest(LauncherGuest, Guest):
+class LeavingGuest(LauncherGuest, Domain):
     """A guest that may leave."""
 
     @property

@@ -6,7 +6,7 @@ from __future__ import annotations
 from prometheus_client import generate_latest
 
 from controlplane.api.objects.resources import Key
-from controlplane.hypervisor.guest import Progress, read_progress
+from controlplane.hypervisor.domain import Progress, read_progress
 from controlplane.virt_handler.metrics import HandlerMetrics
 
 

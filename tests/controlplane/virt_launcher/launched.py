@@ -20,8 +20,8 @@ from controlplane.domain import layout
 from controlplane.domain.builders.domain import build_domain
 from controlplane.domain.builders.facts import Facts, Link
 from controlplane.hypervisor.connection import Connection, open_connection, socket_uri
+from controlplane.hypervisor.domain import Domain
 from controlplane.hypervisor.errors import HypervisorError
-from controlplane.hypervisor.guest import Guest
 from tests.controlplane.virt_launcher.launcher_pod import LauncherPod
 
 UID = "6a1a24a1-4061-4607-8bf4-a3963d0c5895"
@@ -97,13 +97,13 @@ def domain(pod: LauncherPod, memory: dict[str, str] | None = None) -> str:
     return render_text(build_domain(decode_vmi(vmi), facts))
 
 
-async def define(pod: LauncherPod, connection: Connection, text: str = "") -> Guest:
+async def define(pod: LauncherPod, connection: Connection, text: str = "") -> Domain:
     """Do what virt-handler does before the start."""
     pod.make_network("10.0.2.1/24")
     return await connection.define(text or domain(pod))
 
 
-async def boot(pod: LauncherPod, connection: Connection, text: str = "") -> Guest:
+async def boot(pod: LauncherPod, connection: Connection, text: str = "") -> Domain:
     """Do what virt-handler does, and wait until the guest is up."""
     guest = await define(pod, connection, text)
     await guest.start()

@@ -22,8 +22,8 @@ from unittest.mock import patch
 from controlplane.domain import layout
 from controlplane.domain.state import Life, State
 from controlplane.hypervisor.connection import Connection, open_connection, socket_uri
+from controlplane.hypervisor.domain import Domain
 from controlplane.hypervisor.errors import HypervisorError
-from controlplane.hypervisor.guest import Guest
 from controlplane.hypervisor.migration import Options, migrate
 from controlplane.virt_handler.migration import tunnel_client as tunnel_client_module
 from controlplane.virt_handler.migration.handshake import Channel
@@ -130,14 +130,14 @@ class Migration:
     valve: Valve
     connections: list[Connection] = dataclasses.field(default_factory=list)
 
-    async def dial(self) -> tuple[Guest, Connection]:
+    async def dial(self) -> tuple[Domain, Connection]:
         """Connect as a migrating client. Return the guest at its source, and the target's libvirtd."""
         source, target = [await self._dial(relay) for relay in self.relays.values()]
         guest = await source.guest(UID)
         assert guest is not None
         return guest, target
 
-    async def send(self, *, is_still: bool = False) -> Guest:
+    async def send(self, *, is_still: bool = False) -> Domain:
         """Send the guest as a new client. Its connections close if the migration fails."""
         guest, target = await self.dial()
         options = Options(

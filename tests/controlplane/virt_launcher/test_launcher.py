@@ -27,8 +27,8 @@ from controlplane.domain.builders.facts import Facts
 from controlplane.domain.observed import read_domain
 from controlplane.domain.state import Life, State
 from controlplane.hypervisor.connection import Connection
+from controlplane.hypervisor.domain import Domain
 from controlplane.hypervisor.errors import HypervisorError
-from controlplane.hypervisor.guest import Guest
 from controlplane.virt_launcher.guest.libvirtd_liveness import HUNG_SECONDS, PING_SECONDS
 from controlplane.virt_launcher.logs import qemu_log
 from tests.controlplane.domain.golden_domains import CASES
@@ -75,7 +75,7 @@ Keep = Callable[[LauncherPod], LauncherPod]
 class Booted:
     pod: LauncherPod
     connection: Connection
-    guest: Guest
+    guest: Domain
 
 
 @pytest_asyncio.fixture(loop_scope="session", scope="module")

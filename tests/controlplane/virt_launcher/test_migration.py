@@ -22,8 +22,8 @@ import pytest_asyncio
 from controlplane.domain.observed import read_domain
 from controlplane.domain.state import Life, State
 from controlplane.hypervisor.connection import Connection
+from controlplane.hypervisor.domain import Domain
 from controlplane.hypervisor.errors import HypervisorError
-from controlplane.hypervisor.guest import Guest
 from controlplane.virt_handler.migration.source_exit import SourceExit
 from controlplane.virt_handler.vmi.world import Traces
 from tests.controlplane.virt_launcher.launched import UID, last_count, until
@@ -252,7 +252,7 @@ async def break_off(pods: Migration, what: str) -> None:
             relay.cut()
 
 
-async def guest_at(connection: Connection) -> Guest:
+async def guest_at(connection: Connection) -> Domain:
     guest = await connection.guest(UID)
     assert guest is not None
     return guest

@@ -18,8 +18,8 @@ from controlplane.api.objects.decode import decode_vmi
 from controlplane.api.objects.migration_state import MigrationConfiguration, MigrationState
 from controlplane.api.objects.resources import Key
 from controlplane.domain.state import Life, State
+from controlplane.hypervisor.domain import Progress
 from controlplane.hypervisor.errors import HypervisorError
-from controlplane.hypervisor.guest import Progress
 from controlplane.virt_handler.launchers.ports import TransferRequest
 from controlplane.virt_handler.migration.convergence import Watch
 from controlplane.virt_handler.migration.sender import Sender

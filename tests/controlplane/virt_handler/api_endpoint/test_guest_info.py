@@ -58,7 +58,7 @@ class Stage:
 async def test_guest_info_comes_from_the_named_guest() -> None:
     answer = await Stage().ask()
     assert isinstance(answer, Details)
-    assert (answer.told.hostname, [user.user_name for user in answer.told.user_list]) == ("web-1", ["root"])
+    assert (answer.info.hostname, [user.user_name for user in answer.info.user_list]) == ("web-1", ["root"])
 
 
 async def test_only_the_needed_agent_commands_run() -> None:

@@ -11,8 +11,8 @@ import pytest
 
 from controlplane.api.objects.migration_state import MigrationConfiguration
 from controlplane.domain.state import Life, State
+from controlplane.hypervisor.domain import Progress
 from controlplane.hypervisor.errors import Disconnected, HypervisorError, WrongState
-from controlplane.hypervisor.guest import Progress
 from controlplane.virt_handler.migration.convergence import GIB, Pace, Watch
 from controlplane.virt_handler.vmi.ports import NoContact
 

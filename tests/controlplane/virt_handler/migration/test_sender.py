@@ -15,8 +15,8 @@ from controlplane.api.objects.migration_state import MigrationConfiguration, Mig
 from controlplane.api.objects.resources import Key
 from controlplane.domain.migratable import most_to_send
 from controlplane.domain.state import Life, State
+from controlplane.hypervisor.domain import Progress
 from controlplane.hypervisor.errors import Disconnected
-from controlplane.hypervisor.guest import Progress
 from controlplane.virt_handler.launchers.ports import Failed, TransferRequest
 from controlplane.virt_handler.migration import sender as sending
 from controlplane.virt_handler.migration.sender import Progressed, Sender
@@ -152,7 +152,7 @@ async def send(
         calls.append("libvirt's word")
         return there
 
-    monkeypatch.setattr(sending, "Guest", Guest)
+    monkeypatch.setattr(sending, "Domain", Guest)
     monkeypatch.setattr(sending, "migrate", migrate)
     monkeypatch.setattr(sending, "_options", lambda *_unused: None)
     monkeypatch.setattr(sending, "Watch", Patient)

@@ -10,8 +10,8 @@ import pytest
 
 from controlplane.domain.state import Life, State
 from controlplane.hypervisor.events import AgentChanged, LifecycleChanged
-from controlplane.virt_launcher.guest import libvirtd_liveness as pulse_module
-from controlplane.virt_launcher.guest import watch as guest_module
+from controlplane.virt_launcher.guest import libvirtd_liveness as liveness_module
+from controlplane.virt_launcher.guest import watch as watch_module
 from controlplane.virt_launcher.guest.libvirtd_liveness import LibvirtdLiveness
 from controlplane.virt_launcher.guest.watch import GuestExit, GuestWatch, derive_exit
 from tests.controlplane.virt_launcher.fake_hypervisor import RUNNING, FakeGuest, FakeLibvirtd
@@ -73,9 +73,9 @@ async def test_the_cause_is_reported_though_the_end_was_read_at_an_earlier_event
 @pytest.fixture
 def libvirtd(monkeypatch: pytest.MonkeyPatch) -> FakeLibvirtd:
     fake = FakeLibvirtd()
-    monkeypatch.setattr(guest_module, "open_connection", fake.open_connection)
-    monkeypatch.setattr(guest_module, "Guest", FakeGuest)
-    monkeypatch.setattr(guest_module, "_RETRY_SECONDS", 0)
+    monkeypatch.setattr(watch_module, "open_connection", fake.open_connection)
+    monkeypatch.setattr(watch_module, "Domain", FakeGuest)
+    monkeypatch.setattr(watch_module, "_RETRY_SECONDS", 0)
     return fake
 
 
@@ -96,7 +96,7 @@ class Time:
 
 
 async def test_an_idle_libvirtd_is_pinged(libvirtd: FakeLibvirtd, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pulse_module, "PING_SECONDS", 0.001)
+    monkeypatch.setattr(liveness_module, "PING_SECONDS", 0.001)
     libvirtd.state_now = RUNNING
     liveness = LibvirtdLiveness(Time())
     task = asyncio.create_task(a_watch(liveness).wait_for_exit())
@@ -112,7 +112,7 @@ async def test_an_idle_libvirtd_is_pinged(libvirtd: FakeLibvirtd, monkeypatch: p
 async def test_a_hung_libvirtd_is_reconnected_and_its_guest_keeps_running(
     libvirtd: FakeLibvirtd, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pulse_module, "PING_SECONDS", 0.001)
+    monkeypatch.setattr(liveness_module, "PING_SECONDS", 0.001)
     libvirtd.state_now, libvirtd.is_hung = RUNNING, True
     task = asyncio.create_task(a_watch(LibvirtdLiveness(time.monotonic)).wait_for_exit())
     async with asyncio.timeout(5):
@@ -177,7 +177,7 @@ async def test_a_missing_libvirtd_is_dialled_at_least_once_a_second(
         await sleep(0)
 
     monkeypatch.setattr(asyncio, "sleep", at_once)
-    monkeypatch.setattr(guest_module, "_RETRY_SECONDS", 0.02)
+    monkeypatch.setattr(watch_module, "_RETRY_SECONDS", 0.02)
     libvirtd.refusals, libvirtd.state_now = 9, State(Life.SHUT_OFF, "shutdown")
     assert (await a_watch().wait_for_exit()).exit_code == 0
     assert waits == [0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.0, 1.0, 1.0]
@@ -216,7 +216,7 @@ async def test_a_guest_that_does_not_obey_is_destroyed_after_its_grace_period(li
 async def test_a_guest_is_destroyed_at_the_end_of_its_grace_period_between_two_shutdown_requests(
     libvirtd: FakeLibvirtd, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(guest_module, "POWER_BUTTON_SECONDS", 3600)
+    monkeypatch.setattr(watch_module, "POWER_BUTTON_SECONDS", 3600)
     libvirtd.state_now, libvirtd.obeys = RUNNING, False
     async with asyncio.timeout(5):
         assert (await bring_down(libvirtd, 0.01)).exit_code == 1
@@ -226,7 +226,7 @@ async def test_a_guest_is_destroyed_at_the_end_of_its_grace_period_between_two_s
 async def test_a_guest_that_libvirt_cannot_destroy_is_killed(
     libvirtd: FakeLibvirtd, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(guest_module, "_LAST_RETRY_SECONDS", 0)
+    monkeypatch.setattr(watch_module, "_LAST_RETRY_SECONDS", 0)
     libvirtd.state_now, libvirtd.is_stuck = RUNNING, True
     async with asyncio.timeout(5):
         assert (await bring_down(libvirtd, 0)).exit_code == 1
@@ -238,8 +238,8 @@ async def test_a_silent_libvirtd_is_no_exit(
     libvirtd: FakeLibvirtd, monkeypatch: pytest.MonkeyPatch, trouble: str
 ) -> None:
     """QEMU may still run. An exit code would be a verdict without evidence."""
-    monkeypatch.setattr(guest_module, "_LAST_RETRY_SECONDS", 0.001)
-    monkeypatch.setattr(guest_module, "POWER_BUTTON_SECONDS", 0.001)
+    monkeypatch.setattr(watch_module, "_LAST_RETRY_SECONDS", 0.001)
+    monkeypatch.setattr(watch_module, "POWER_BUTTON_SECONDS", 0.001)
     libvirtd.state_now, libvirtd.obeys = RUNNING, False
     watch = a_watch()
     ended = asyncio.create_task(watch.wait_for_exit())

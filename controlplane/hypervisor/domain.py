@@ -70,7 +70,7 @@ class Progress:
     """Bytes of memory that are sent."""
 
 
-class Guest:
+class Domain:
     """A domain that libvirt knows. Every method raises HypervisorError; NoSuchDomain when libvirt has it no longer."""
 
     def __init__(

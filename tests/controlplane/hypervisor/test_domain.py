@@ -31,12 +31,12 @@ async def test_a_state_is_read_by_name(on_fake: OnFake, number: str, reason: str
         getattr(on_fake.libvirt, f"VIR_DOMAIN_{number}"),
         getattr(on_fake.libvirt, f"VIR_DOMAIN_{reason}"),
     )
-    assert await on_fake.guest.Guest(domain, "web").state() == expected
+    assert await on_fake.domain.Domain(domain, "web").state() == expected
 
 
 async def test_operations_pass_their_flags(on_fake: OnFake) -> None:
     domain = Domain(on_fake.libvirt)
-    guest = on_fake.guest.Guest(domain, "web")
+    guest = on_fake.domain.Domain(domain, "web")
     await guest.start(is_paused=True)
     await guest.shutdown()
     await guest.destroy()
@@ -54,4 +54,4 @@ async def test_an_error_names_the_operation_and_the_domain(on_fake: OnFake) -> N
     domain = Domain(on_fake.libvirt)
     domain.failure = libvirtError("domain is not running", on_fake.libvirt.VIR_ERR_OPERATION_INVALID)
     with pytest.raises(on_fake.errors.WrongState, match="cannot shut down domain web: domain is not running"):
-        await on_fake.guest.Guest(domain, "web").shutdown()
+        await on_fake.domain.Domain(domain, "web").shutdown()
