@@ -51,10 +51,6 @@ def known(*found: DataVolume, is_complete: bool = True) -> DataVolumeLookup:
 
 def a_claim(*owners: Json, phase: str = "Bound", **annotations: str) -> PersistentVolumeClaim:
     meta = {"name": "disk", "ownerReferences": owners, "annotations": annotations}
-    spec = {
-        "accessModes": ["ReadWriteOnce"],
-        "volumeMode": "Filesystem",
-        "resources": {"requests": {"storage": "1Gi"}},
-    }
+    spec = {"accessModes": ["ReadWriteOnce"], "volumeMode": "Filesystem", "resources": {"requests": {"storage": "1Gi"}}}
     status = {"phase": phase, "capacity": {"storage": "2Gi"}}
     return decode({"metadata": meta, "spec": spec, "status": status}, PersistentVolumeClaim)

@@ -202,10 +202,7 @@ CHANGES: dict[str, tuple[Callable[[WatchedCluster], Enqueued], Enqueued]] = {
         put(NODE, NODE_1, {"spec": {"taints": [{"key": OUT_OF_SERVICE, "effect": "NoExecute"}]}}),
         keys("vmi", PLACED),
     ),
-    "a node is deleted": (
-        remove(NODE, NODE_1),
-        keys("vmi", PLACED) | {("node", "node-1"), ("quarantine", "")},
-    ),
+    "a node is deleted": (remove(NODE, NODE_1), keys("vmi", PLACED) | {("node", "node-1"), ("quarantine", "")}),
 }
 
 

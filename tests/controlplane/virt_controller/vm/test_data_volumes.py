@@ -95,13 +95,7 @@ WORDS: dict[str, tuple[DataVolumeLookup, str, Any, dict[str, Any], str]] = {
     "10: waits for a consumer": (WFFC, "Always", None, UNBOUND, printable_statuses.WAITING_FOR_VOLUME_BINDING),
     "10: not of a halted one": (WFFC, "Halted", None, UNBOUND, printable_statuses.STOPPED),
     "10: with an instance": (WFFC, "Manual", a_vmi("Pending"), UNBOUND, printable_statuses.WAITING_FOR_VOLUME_BINDING),
-    "10: not of a Once that is over": (
-        WFFC,
-        "Once",
-        a_vmi("Succeeded", ran=True),
-        UNBOUND,
-        printable_statuses.STOPPED,
-    ),
+    "10: not of a Once that is over": (WFFC, "Once", a_vmi("Succeeded", ran=True), UNBOUND, printable_statuses.STOPPED),
     "10: between two runs": (
         WFFC,
         "Always",

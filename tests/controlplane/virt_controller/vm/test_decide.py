@@ -184,10 +184,7 @@ TABLE: dict[str, tuple[World, list[str]]] = {
         vm_world(a_vm(deleting=True, finalizers=ORPHANING), GOING),
         ["ReleaseVmi"],
     ),
-    "deleted with orphan, free: go": (
-        vm_world(a_vm(deleting=True, finalizers=ORPHANING), ORPHAN),
-        ["RemoveFinalizer"],
-    ),
+    "deleted with orphan, free: go": (vm_world(a_vm(deleting=True, finalizers=ORPHANING), ORPHAN), ["RemoveFinalizer"]),
     "deleted, no finalizer of ours: nothing": (vm_world(a_vm(deleting=True, finalizers=()), RUNNING), []),
     "deleted, finalizers of others only: nothing": (vm_world(a_vm(deleting=True, finalizers=("x/y",)), RUNNING), []),
 }

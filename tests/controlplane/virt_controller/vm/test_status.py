@@ -308,10 +308,7 @@ def _with(vm: VirtualMachine, status: VirtualMachineStatus) -> VirtualMachine:
 START = {"stateChangeRequests": [{"action": "Start"}]}
 RESTART = {"stateChangeRequests": [{"action": "Stop", "uid": VMI_UID}, {"action": "Start"}]}
 REQUESTS: dict[str, tuple[World, list[str]]] = {
-    "a stop waits for the instance to go": (
-        vm_world(a_vm("Manual", **RESTART), running()),
-        ["Stop", "Start"],
-    ),
+    "a stop waits for the instance to go": (vm_world(a_vm("Manual", **RESTART), running()), ["Stop", "Start"]),
     "a stop of an orphan waits until it is adopted": (
         vm_world(a_vm("Manual", **RESTART), running(owner=None)),
         ["Stop", "Start"],
@@ -320,18 +317,9 @@ REQUESTS: dict[str, tuple[World, list[str]]] = {
         vm_world(a_vm("Manual", **RESTART), running(owner="somebody")),
         ["Start"],
     ),
-    "a stop is done when it is gone": (
-        vm_world(a_vm("Manual", **RESTART)),
-        ["Start"],
-    ),
-    "a start is done when one lives": (
-        vm_world(a_vm("Manual", **START), running()),
-        [],
-    ),
-    "a start is done when one has lived": (
-        vm_world(a_vm("Manual", **START), a_vmi("Failed", ran=True)),
-        [],
-    ),
+    "a stop is done when it is gone": (vm_world(a_vm("Manual", **RESTART)), ["Start"]),
+    "a start is done when one lives": (vm_world(a_vm("Manual", **START), running()), []),
+    "a start is done when one has lived": (vm_world(a_vm("Manual", **START), a_vmi("Failed", ran=True)), []),
     "a start of another is not done by a finished one": (
         vm_world(a_vm("Manual", **RESTART), a_vmi("Failed", ran=True)),
         ["Stop", "Start"],

@@ -93,10 +93,7 @@ TABLE: dict[str, tuple[World, list[str]]] = {
         vmi_world(a_vmi(**SCHEDULING), a_pod(node="n" * 64)),
         [],
     ),
-    "Pod placed on a node whose name just fits": (
-        vmi_world(a_vmi(**SCHEDULING), a_pod(node="n" * 63)),
-        ["LabelNode"],
-    ),
+    "Pod placed on a node whose name just fits": (vmi_world(a_vmi(**SCHEDULING), a_pod(node="n" * 63)), ["LabelNode"]),
     "Pod was there and is not seen: ask": (vmi_world(a_vmi(**SCHEDULING), **BEGUN), ["ConfirmPodsAbsent"]),
     "Pod was deleted: never made again": (vmi_world(a_vmi(**SCHEDULING), **BEGUN, **ABSENT), ["WriteStatus"]),
     "a migration's Pod is none to start in": (vmi_world(a_vmi(**SCHEDULING), TARGET), ["CreatePod"]),
@@ -104,10 +101,7 @@ TABLE: dict[str, tuple[World, list[str]]] = {
         vmi_world(a_vmi(**SCHEDULING), NAMESAKE),
         ["GrantStart"],
     ),
-    "an earlier attempt's Pod is none to start in: it goes first": (
-        vmi_world(SECOND, a_running_pod()),
-        ["DeletePod"],
-    ),
+    "an earlier attempt's Pod is none to start in: it goes first": (vmi_world(SECOND, a_running_pod()), ["DeletePod"]),
     "of several Pods that of an earlier attempt goes, not one of another name": (
         vmi_world(SECOND, a_running_pod(), a_running_pod(uid="another", attempt=9)),
         ["DeletePod"],
@@ -128,10 +122,7 @@ TABLE: dict[str, tuple[World, list[str]]] = {
         vmi_world(a_vmi(**SCHEDULING), a_running_pod(has_kvm=True), **EMULATED),
         ["GrantStart"],
     ),
-    "Pod without a node asks for KVM, which is wanted: wait": (
-        vmi_world(a_vmi(**SCHEDULING), a_pod(has_kvm=True)),
-        [],
-    ),
+    "Pod without a node asks for KVM, which is wanted: wait": (vmi_world(a_vmi(**SCHEDULING), a_pod(has_kvm=True)), []),
     "Pod without a node and without KVM under emulation: wait": (
         vmi_world(a_vmi(**SCHEDULING), a_pod(), **EMULATED),
         [],

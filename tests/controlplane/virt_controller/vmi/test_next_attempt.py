@@ -89,11 +89,7 @@ CASES: dict[str, tuple[World, str | None, bool]] = {
     "the launcher finds no disk image": (vmi_world(VMI, ended("Error", "volume root: not a disk image")), None, False),
     "the launcher is killed": (vmi_world(VMI, ended("OOMKilled")), None, False),
     "the launcher's image is not there": (vmi_world(VMI, LACKING), "ImagePullBackOff", True),
-    "it is not there, and a credential is the Pod's": (
-        vmi_world(VMI, with_secret(LACKING)),
-        "ImagePullBackOff",
-        False,
-    ),
+    "it is not there, and a credential is the Pod's": (vmi_world(VMI, with_secret(LACKING)), "ImagePullBackOff", False),
     "it is not there, and a disk is that image, too": (
         vmi_world(a_vmi(node="node-1", spec=LAUNCHER_DISK, **S), LACKING),
         "ImagePullBackOff",
@@ -178,8 +174,7 @@ CASES: dict[str, tuple[World, str | None, bool]] = {
     "no attempt was recorded": (vmi_world(a_vmi("Scheduling"), refused("UnexpectedAdmissionError")), None, False),
     "two were tried again": (
         vmi_world(
-            a_vmi("Scheduling", attempt=3, failedAttempts=[OLD, OLD]),
-            refused("UnexpectedAdmissionError", attempt=3),
+            a_vmi("Scheduling", attempt=3, failedAttempts=[OLD, OLD]), refused("UnexpectedAdmissionError", attempt=3)
         ),
         None,
         False,

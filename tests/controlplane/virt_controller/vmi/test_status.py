@@ -177,12 +177,7 @@ def test_the_first_write_records_attempt_and_both_phases() -> None:
 
 @pytest.mark.parametrize(
     ("cpu", "topology"),
-    [
-        (None, None),
-        ({}, (1, 1, 1)),
-        ({"cores": 2, "sockets": 3, "threads": 4}, (2, 3, 4)),
-        ({"sockets": 3}, (1, 3, 1)),
-    ],
+    [(None, None), ({}, (1, 1, 1)), ({"cores": 2, "sockets": 3, "threads": 4}, (2, 3, 4)), ({"sockets": 3}, (1, 3, 1))],
 )
 def test_the_first_write_records_the_cpu_topology(
     cpu: dict[str, int] | None, topology: tuple[int, int, int] | None
