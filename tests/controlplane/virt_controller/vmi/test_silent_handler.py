@@ -10,62 +10,47 @@ from typing import Any
 import msgspec
 import pytest
 
-from controlplane.api.objects import conditions
 from controlplane.virt_controller.vmi.evidence import NodeState
 from controlplane.virt_controller.vmi.status import derive_status
 from tests.controlplane.virt_controller.builders import POD_UID, a_condition, a_running_pod, a_vmi, vmi_world
 
 GRANTED = {"attempt": 1, "epoch": 1, "activePods": {POD_UID: "node-1"}, "nodeName": "node-1"}
-HERE = NodeState("node-1")
+HERE, SILENT = NodeState("node-1"), NodeState("node-1", takes_none=True)
 GONE = NodeState("node-1", is_unseen=True, is_gone=True)
-SILENT = NodeState("node-1", takes_none=True)
 NOT_READY = a_condition("Ready", "False", "GuestNotRunning", "Guest VM is not reported as running")
+POSITIVE = (a_condition("Synchronized", "True"),)
 
 
-def told(reason: str) -> tuple[Any, ...]:
-    return (NOT_READY, a_condition("Synchronized", "False", reason))
+def reported(reason: str) -> tuple[Any, ...]:
+    return (a_condition("Synchronized", "False", reason),)
 
 
-@pytest.mark.parametrize(
-    ("phase", "before", "node", "expected"),
-    [
-        pytest.param("Scheduled", (NOT_READY,), SILENT, "VirtHandlerSilent", id="nobody is there to start it"),
-        pytest.param("Scheduled", (NOT_READY,), HERE, "", id="somebody is"),
-        pytest.param("Scheduled", (NOT_READY,), None, "", id="nothing is known of its node"),
-        pytest.param("Scheduled", told("VirtHandlerSilent"), SILENT, "VirtHandlerSilent", id="still nobody"),
-        pytest.param("Scheduled", told("VirtHandlerSilent"), HERE, "", id="somebody is there again"),
-        pytest.param("Scheduled", told("VirtHandlerSilent"), GONE, "", id="its node is not there"),
-        pytest.param("Scheduled", told("StartFailed"), SILENT, "StartFailed", id="virt-handler has said why before"),
-        pytest.param("Scheduled", told("StartFailed"), HERE, "StartFailed", id="virt-handler says why"),
-        pytest.param("Running", (NOT_READY,), SILENT, "", id="its guest runs, whoever is there"),
-        pytest.param("Unknown", told("LauncherLost"), SILENT, "LauncherLost", id="it is lost, and that is said"),
-    ],
-)
-def test_a_granted_start_with_a_silent_virt_handler_is_reported(
-    phase: str, before: tuple[Any, ...], node: NodeState | None, expected: str
+CASES: dict[str, tuple[str, tuple[Any, ...], NodeState | None, str | None]] = {
+    # phase, condition before, node, reason of the condition after (None: no condition)
+    "silent": ("Scheduled", (), SILENT, "VirtHandlerSilent"),
+    "not silent": ("Scheduled", (), HERE, None),
+    "node unknown": ("Scheduled", (), None, None),
+    "still silent": ("Scheduled", reported("VirtHandlerSilent"), SILENT, "VirtHandlerSilent"),
+    "no longer silent": ("Scheduled", reported("VirtHandlerSilent"), HERE, None),
+    "silent before, node gone": ("Scheduled", reported("VirtHandlerSilent"), GONE, None),
+    "virt-handler had reported": ("Scheduled", reported("StartFailed"), SILENT, "StartFailed"),
+    "virt-handler reports": ("Scheduled", reported("StartFailed"), HERE, "StartFailed"),
+    "virt-handler had reported success": ("Scheduled", POSITIVE, SILENT, ""),
+    "the guest runs": ("Running", (), SILENT, None),
+    "the launcher is lost": ("Unknown", reported("LauncherLost"), SILENT, "LauncherLost"),
+}
+
+
+@pytest.mark.parametrize(("phase", "before", "node", "expected"), CASES.values(), ids=CASES)
+def test_a_granted_start_with_a_silent_virt_handler_is_reported_once(
+    phase: str, before: tuple[Any, ...], node: NodeState | None, expected: str | None
 ) -> None:
-    vmi = a_vmi(phase, conditions=list(before), **GRANTED)
+    vmi = a_vmi(phase, conditions=[NOT_READY, *before], **GRANTED)
     status = derive_status(vmi_world(vmi, a_running_pod(), node=node), None) or vmi.status
-
-    reported = [
-        (condition.status, condition.reason) for condition in status.conditions if condition.type == "Synchronized"
-    ]
-    assert reported == ([("False", expected)] if expected else [])
+    after = [condition for condition in status.conditions if condition.type == "Synchronized"]
+    assert [condition.reason for condition in after] == ([] if expected is None else [expected])
+    if expected == "VirtHandlerSilent" and not before:
+        assert after[0].status == "False"
+        assert after[0].message.startswith("waiting for virt-handler on node-1, ")
     again = msgspec.structs.replace(vmi, status=status)
-    assert derive_status(vmi_world(again, a_running_pod(), node=node), None) is None, "it is said once"
-
-
-@pytest.mark.parametrize("node", [HERE, SILENT], ids=["somebody is there", "nobody is"])
-def test_a_positive_report_of_virt_handler_is_kept(node: NodeState) -> None:
-    vmi = a_vmi("Scheduled", conditions=[NOT_READY, a_condition("Synchronized", "True")], **GRANTED)
-    assert derive_status(vmi_world(vmi, a_running_pod(), node=node), None) is None
-
-
-def test_the_report_names_the_node() -> None:
-    vmi = a_vmi("Scheduled", conditions=[NOT_READY], **GRANTED)
-    status = derive_status(vmi_world(vmi, a_running_pod(), node=SILENT), None)
-
-    assert status is not None
-    condition = conditions.find(status.conditions, "Synchronized")
-    assert condition is not None
-    assert condition.message.startswith("waiting for virt-handler on node-1, ")
+    assert derive_status(vmi_world(again, a_running_pod(), node=node), None) is None

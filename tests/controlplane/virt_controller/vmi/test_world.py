@@ -5,16 +5,21 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 import pytest
+from kubevirt_api.names import EXCLUDED_NODES
 
 from controlplane.api.objects.kubevirt import DeveloperConfiguration, KubeVirtConfiguration
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.virt_controller.vmi.world import attempts, pod_name
-from tests.controlplane.virt_controller.builders import POD_UID, a_pod, a_running_pod, a_vmi, vmi_world
+from tests.controlplane.virt_controller.builders import POD_UID, a_pod, a_vmi, vmi_world
 
 GRANT = {POD_UID: "node-1"}
-EMULATED = KubeVirtConfiguration(developer_configuration=DeveloperConfiguration(use_emulation=True))
+EMULATED = {
+    "configuration": KubeVirtConfiguration(developer_configuration=DeveloperConfiguration(use_emulation=True)),
+}
 
 NAMES = {
     "short": ("web", "virt-launcher-web-bbbbbbbb-1"),
@@ -52,7 +57,7 @@ def test_the_attempt_is_the_recorded_one_or_the_first() -> None:
         (a_vmi("Running"), True),
         (a_vmi("Failed"), False),
     ],
-    ids=["not yet", "a Pod is named", "handed over", "runs, whoever was named", "over"],
+    ids=["not yet", "a Pod is named", "handed over", "runs without a named Pod", "over"],
 )
 def test_whether_the_start_was_granted(vmi: VirtualMachineInstance, is_granted: bool) -> None:
     assert vmi_world(vmi).is_granted is is_granted
@@ -66,20 +71,50 @@ def test_before_the_grant_the_attempts_pod_is_the_source_and_after_it_the_grante
     assert vmi_world(a_vmi("Scheduling", attempt=1), second).source is None
 
 
+PENDING = a_vmi("Scheduling", attempt=1)
+
+
 @pytest.mark.parametrize(
-    ("vmi", "options", "is_in_vain"),
+    ("vmi", "pod", "facts", "is_recreated"),
     [
-        (a_vmi("Scheduling", attempt=1), {}, True),
-        (a_vmi("Scheduling", attempt=1), {"deleting": True}, False),
-        (a_vmi("Scheduling", attempt=1), {"node": "node-1"}, False),
-        (a_vmi("Scheduling", attempt=1, deleting=True), {}, False),
-        (a_vmi("Scheduled", attempt=1), {}, False),
+        (PENDING, {"has_kvm": True}, EMULATED, True),
+        (PENDING, {"has_kvm": True}, {}, False),
+        (PENDING, {}, EMULATED, False),
+        (PENDING, {"has_kvm": True, "deleting": True}, EMULATED, False),
+        (PENDING, {"has_kvm": True, "node": "node-1"}, EMULATED, False),
+        (a_vmi("Scheduling", attempt=1, deleting=True), {"has_kvm": True}, EMULATED, False),
+        (a_vmi("Scheduled", attempt=1), {"has_kvm": True}, EMULATED, False),
+        (PENDING, {"excluded": "a,b"}, {"kept_from": frozenset({"b"})}, True),
+        (PENDING, {"excluded": "a,b"}, {"kept_from": frozenset("abc")}, False),
+        (PENDING, {"excluded": ""}, {}, False),
+        (PENDING, {"excluded": "a", "deleting": True}, {}, False),
+        (PENDING, {"excluded": "a", "node": "node-1"}, {}, False),
+        (a_vmi("Scheduling", attempt=1, deleting=True), {"excluded": "a"}, {}, False),
+        (a_vmi("Scheduled", attempt=1), {"excluded": "a"}, {}, False),
     ],
-    ids=["it waits", "its Pod is going", "it has a node", "it is going", "it was handed over"],
+    ids=[
+        "KVM that it does not need",
+        "KVM",
+        "no KVM",
+        "KVM, its Pod going",
+        "KVM, with a node",
+        "KVM, deleted",
+        "KVM, granted",
+        "a node is available again",
+        "no node is available again",
+        "no node is excluded",
+        "available again, its Pod going",
+        "available again, with a node",
+        "available again, deleted",
+        "available again, granted",
+    ],
 )
-def test_which_pods_request_kvm_without_need(
-    vmi: VirtualMachineInstance, options: dict[str, object], is_in_vain: bool
+def test_a_waiting_pod_with_outdated_requirements_is_recreated(
+    vmi: VirtualMachineInstance, pod: dict[str, Any], facts: dict[str, Any], is_recreated: bool
 ) -> None:
-    world = vmi_world(vmi, a_pod(has_kvm=True, **options), configuration=EMULATED)
-    assert world.requests_unneeded_kvm is is_in_vain
-    assert not vmi_world(vmi, a_running_pod(), configuration=EMULATED).requests_unneeded_kvm
+    excluded = pod.get("excluded")
+    built = a_pod(**{name: value for name, value in pod.items() if name != "excluded"})
+    if excluded is not None:
+        meta = msgspec.structs.replace(built.metadata, annotations={EXCLUDED_NODES: excluded})
+        built = msgspec.structs.replace(built, metadata=meta)
+    assert vmi_world(vmi, built, **facts).must_be_recreated is is_recreated
