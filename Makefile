@@ -47,7 +47,7 @@ chaos: deps  ## Random people and random faults on two nodes: make chaos SECONDS
 	@$(VENV)/bin/python -m tests.chaos --seconds $(SECONDS) --seed $(SEED) --migrations $(or $(MIGRATIONS),0)
 
 nightly: deps  ## What is too long for `make test`: all mutants, long simulations, chaos, other versions of ansible-core
-	@$(VENV)/bin/nox -s nightly sanity_all in_turn
+	@$(VENV)/bin/nox -s nightly sanity_all
 
 bench: deps  ## The benchmarks: one JSON line per figure
 	@$(VENV)/bin/python -m tests.bench

@@ -43,10 +43,10 @@ def tracked(root: Path) -> frozenset[str]:
     return frozenset(path for path in listed.split("\0") if path and (root / path).is_file())
 
 
-def copy_checkout(folder: Path) -> Path:
-    """Copy this checkout below a folder, as a checkout of its own; return where it is."""
+def copy_checkout(folder: Path, prefixes: tuple[str, ...] = ("",)) -> Path:
+    """Copy the tracked paths with one of these prefixes below a folder, as a checkout of its own; return its path."""
     collection = folder / INSTALLED
-    for path in sorted(tracked(ROOT)):
+    for path in sorted(path for path in tracked(ROOT) if path.startswith(prefixes)):
         (collection / path).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / path, collection / path)
     for command in (("init", "-q"), ("add", "-A")):

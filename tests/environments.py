@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Environments beside .venv, for what it cannot hold: python -m tests.environments NAME makes one and says where it is.
 
-One per file in tests/requirements, made when it is first needed, kept in .cache under a hash of its pins.
+One per file in tests/requirements, made when it is first needed, kept in the cache of all checkouts under a hash of its
+pins.
 """
 
 from __future__ import annotations
@@ -21,7 +22,6 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 REQUIREMENTS = ROOT / "tests/requirements"
-CACHE = ROOT / ".cache/environments"
 OLDEST = {"ansible-core-2.20": (3, 12), "ansible-core-2.21": (3, 12)}
 """The oldest Python of environments that cannot be on the project's own."""
 COLLECTIONS = Path(sysconfig.get_path("purelib")) / "ansible_collections"
@@ -35,16 +35,21 @@ def ansible_cores() -> list[str]:
     return sorted(path.stem.removeprefix(_PREFIX) for path in REQUIREMENTS.glob(f"{_PREFIX}*.txt"))
 
 
+def cache() -> Path:
+    """Return the folder of all environments, beside the lab's programs."""
+    return Path(os.environ.get("VIRTOPS_CACHE") or Path.home() / ".cache/virtops") / "environments"
+
+
 def make(name: str) -> Path:
     """Return the folder of an environment; it is made if it is not there as pinned. Others of that name go."""
     pins = REQUIREMENTS / f"{name}.txt"
-    # Not as it was called: a link to it, or another folder with the same, must not have what is in use made anew.
+    # Resolved: another link to the same Python must not rebuild an environment in use.
     python = os.path.realpath(_interpreter(OLDEST.get(name, (3, 0))))
     key = hashlib.sha256(pins.read_bytes() + python.encode()).hexdigest()[:12]
-    folder = CACHE / f"{name}-{key}"
+    folder = cache() / f"{name}-{key}"
     with _alone(name):
         if not (folder / "complete").exists():
-            for old in CACHE.glob(f"{name}-????????????"):
+            for old in cache().glob(f"{name}-????????????"):
                 shutil.rmtree(old)
             print(f"environments: making {name}", file=sys.stderr, flush=True)
             subprocess.run([python, "-m", "venv", str(folder)], check=True)
@@ -58,8 +63,8 @@ def make(name: str) -> Path:
 @contextmanager
 def _alone(name: str) -> Iterator[None]:
     """Wait until no other process makes this environment."""
-    CACHE.mkdir(parents=True, exist_ok=True)
-    with (CACHE / f"{name}.lock").open("w") as file:
+    cache().mkdir(parents=True, exist_ok=True)
+    with (cache() / f"{name}.lock").open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
 
@@ -68,7 +73,7 @@ def _share_collections(folder: Path) -> None:
     """Link the collections of this environment where another one's Ansible finds them by itself."""
     (library,) = folder.glob("lib/python3.*/site-packages")
     link = library / COLLECTIONS.name
-    if COLLECTIONS.exists() and not link.exists():
+    if COLLECTIONS.exists() and not link.exists():  # the checkout that made the link may be gone
         link.unlink(missing_ok=True)
         link.symlink_to(COLLECTIONS)
 

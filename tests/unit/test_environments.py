@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import yaml
 from ansible_collections.virtops.kubevirt.tests import environments
-from ansible_collections.virtops.kubevirt.tests.sanity import in_turn
+from ansible_collections.virtops.kubevirt.tests.sanity import run_sanity
 
 ROOT = Path(__file__).resolve().parents[2]
 FILES = sorted(environments.REQUIREMENTS.glob("*.txt"))
@@ -50,14 +50,6 @@ def test_the_oldest_supported_version_is_tested() -> None:
     assert claimed == f">={environments.ansible_cores()[0]}.0"
 
 
-def test_each_commit_chooses_one_of_all_versions() -> None:
-    versions = environments.ansible_cores()
-    turns = {in_turn.chosen(versions, f"{commit:040x}") for commit in range(len(versions))}
-
-    assert turns == set(versions)
-    assert in_turn.chosen(versions, "f" * 40) == in_turn.chosen(versions, "f" * 40)
-
-
 def test_a_version_without_a_python_is_not_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -65,7 +57,7 @@ def test_a_version_without_a_python_is_not_run(
     monkeypatch.setenv("PYENV_ROOT", str(tmp_path))
     monkeypatch.setattr(sys, "version_info", (3, 11, 0))
 
-    assert in_turn._possible() == [
+    assert run_sanity.possible_versions() == [
         core for core in environments.ansible_cores() if f"ansible-core-{core}" not in environments.OLDEST
     ]
     assert "no Python here for ansible-core 2.21" in capsys.readouterr().out
@@ -81,7 +73,7 @@ def test_the_same_python_by_another_path_does_not_rebuild_the_environment(
             Path(command[3], "lib/python3.11/site-packages").mkdir(parents=True)
             made.append(command[3])
 
-    monkeypatch.setattr(environments, "CACHE", tmp_path / "cache")
+    monkeypatch.setenv("VIRTOPS_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(subprocess, "run", make)
     first = environments.make("docs")
     (tmp_path / "python").symlink_to(sys.executable)
