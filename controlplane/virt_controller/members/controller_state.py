@@ -21,7 +21,9 @@ Set = VirtualMachineInstanceReplicaSet | VirtualMachinePool
 
 
 @dataclass(slots=True)
-class _SetState:
+class SetState:
+    """Replaced when another leader begins or completes a batch, and with another set of the name."""
+
     progress: Progress
     """UID of the set, number of batches and size of the last one, as last observed or written."""
     version: int
@@ -33,70 +35,46 @@ class _SetState:
     unconfirmed: set[str] = field(default_factory=set)
     """Names that this process tried to create, and for which it got no response."""
     current: str = ""
-    """resourceVersion of the set that the API server returned; "" if none."""
+    """resourceVersion of the set that the API server returned; "" if none, or if the response to a write was lost."""
+
+    def note_written(self, stored: Set) -> None:
+        """Note that this process wrote the set: its knowledge of earlier batches stays valid."""
+        self.progress, self.current = _progress(stored), stored.metadata.resource_version
+
+    def note_absent(self, name: str) -> None:
+        self.absent.add(name)
+        self.unconfirmed.discard(name)
+
+    def note_confirmed(self, name: str, uid: str) -> None:
+        self.confirmed[name] = uid
+        self.unconfirmed.discard(name)
+
+    def note_attempt(self, name: str) -> None:
+        """Note that a member is about to be created. If the response is lost, the member may exist."""
+        self.absent.discard(name)
+        self.confirmed.pop(name, None)
+        self.unconfirmed.add(name)
 
 
 class ControllerState:
     def __init__(self) -> None:
-        self._by_key: dict[Key, _SetState] = {}
+        self._by_key: dict[Key, SetState] = {}
 
-    def has_read_earlier_batches(self, key: Key, owner: Set, version: int) -> bool:
-        """Tell whether a cache of members at this resourceVersion has every member of the earlier batches."""
-        return version >= self._of(key, owner).version
-
-    def is_current(self, key: Key, owner: Set) -> bool:
-        """Tell whether the API server, not only the cache, returned this version of the set."""
-        return self._of(key, owner).current == owner.metadata.resource_version
-
-    def note_current(self, key: Key, owner: Set, version: str) -> None:
-        """Note the resourceVersion of the set that the API server returned."""
-        self._of(key, owner).current = version
-
-    def note_writing(self, key: Key) -> None:
-        """Note that the set is about to be written. If the response is lost, the set's version is unknown."""
-        self._by_key[key].current = ""
-
-    def note_written(self, key: Key, stored: Set) -> None:
-        """Note that this process wrote the set: its knowledge of earlier batches stays valid."""
-        state = self._by_key[key]
-        state.progress, state.current = _progress(stored), stored.metadata.resource_version
-
-    def absent(self, key: Key, owner: Set) -> frozenset[str]:
-        """Return the names of the batch that are free."""
-        return frozenset(self._of(key, owner).absent)
-
-    def is_confirmed(self, key: Key, owner: Set, name: str, uid: str) -> bool:
-        """Tell whether the API server returned this member under the name."""
-        return self._of(key, owner).confirmed.get(name) == uid
-
-    def unconfirmed(self, key: Key, owner: Set) -> frozenset[str]:
-        """Return the names under which this process may have created a member without a response."""
-        return frozenset(self._of(key, owner).unconfirmed)
-
-    def note_absent(self, key: Key, name: str) -> None:
-        self._by_key[key].absent.add(name)
-        self._by_key[key].unconfirmed.discard(name)
-
-    def note_confirmed(self, key: Key, name: str, uid: str) -> None:
-        self._by_key[key].confirmed[name] = uid
-        self._by_key[key].unconfirmed.discard(name)
-
-    def note_attempt(self, key: Key, name: str) -> None:
-        """Note that a member is about to be created. If the response is lost, the member may exist."""
-        self._by_key[key].absent.discard(name)
-        self._by_key[key].confirmed.pop(name, None)
-        self._by_key[key].unconfirmed.add(name)
-
-    def forget(self, key: Key) -> None:
-        self._by_key.pop(key, None)
-
-    def _of(self, key: Key, owner: Set) -> _SetState:
+    def observe(self, key: Key, owner: Set) -> SetState:
+        """Return the state of this set, as observed in the cache."""
         state, progress = self._by_key.get(key), _progress(owner)
         if state is None or state.progress != progress:
             has_batches = owner.status.batches > 0
-            state = _SetState(progress, int(owner.metadata.resource_version) if has_batches else 0)
+            state = SetState(progress, int(owner.metadata.resource_version) if has_batches else 0)
             self._by_key[key] = state
         return state
+
+    def of(self, key: Key) -> SetState:
+        """Return the state of a set that was observed."""
+        return self._by_key[key]
+
+    def forget(self, key: Key) -> None:
+        self._by_key.pop(key, None)
 
 
 def _progress(owner: Set) -> Progress:

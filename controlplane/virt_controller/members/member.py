@@ -7,17 +7,30 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from controlplane.api.objects.meta import Node, ObjectMeta
+from kubevirt_api import condition_types
+
+from controlplane.api.objects import conditions
+from controlplane.api.objects.meta import Condition, Node, ObjectMeta
 from controlplane.api.objects.owner import controller_of
 from controlplane.api.objects.resources import Key
+from controlplane.api.objects.vmi.status import PhaseTransition
 
 Fingerprint = tuple[object, ...]
+
+
+class MemberStatus(Node, frozen=True, kw_only=True):
+    """phase and its times: of a VMI only."""
+
+    phase: str = ""
+    conditions: tuple[Condition, ...] = ()
+    phase_transition_timestamps: tuple[PhaseTransition, ...] = ()
 
 
 class MemberView(Node, frozen=True, kw_only=True):
     """An object that belongs to a set, or may be adopted by one."""
 
     metadata: ObjectMeta = ObjectMeta()
+    status: MemberStatus = MemberStatus()
 
     @property
     def key(self) -> Key:
@@ -26,6 +39,10 @@ class MemberView(Node, frozen=True, kw_only=True):
     @property
     def is_deleting(self) -> bool:
         return self.metadata.deletion_timestamp is not None
+
+    @property
+    def is_ready(self) -> bool:
+        return conditions.is_true(self.status.conditions, condition_types.READY)
 
     def is_controlled_by(self, kind: str, uid: str) -> bool:
         owner = controller_of(self.metadata)

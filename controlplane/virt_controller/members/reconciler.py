@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Generic, TypedDict, TypeVar, Unpack, assert_never
 
 import msgspec
 from kubevirt_api.condition_types import REPLICA_PAUSED
 
+from controlplane.api.admission.validate.selector import check_selector
 from controlplane.api.objects import conditions
 from controlplane.api.objects.decode import DecodeError, decode, encode
 from controlplane.api.objects.kubevirt import KubeVirtConfiguration
@@ -26,7 +27,7 @@ from controlplane.engine.read_your_writes import ReadYourWritesCache
 from controlplane.virt_controller.members.cache import MemberCache
 from controlplane.virt_controller.members.controller_state import ControllerState
 from controlplane.virt_controller.members.member import MemberView
-from controlplane.virt_controller.members.status import ReasonAndMessage, Reasons
+from controlplane.virt_controller.members.status import derive_status, explain, status_of_batch
 from controlplane.virt_controller.members.world import (
     AdoptMember,
     BeginBatch,
@@ -36,6 +37,7 @@ from controlplane.virt_controller.members.world import (
     DeleteMember,
     MemberAction,
     MemberT,
+    ReasonAndMessage,
     ReleaseMember,
     SetT,
     SetWorld,
@@ -56,10 +58,11 @@ class Parts(TypedDict):
 
 
 class SetReconciler(ABC, Generic[SetT, MemberT, WorldT]):
-    """Subclasses read their own part of the world, and define the member kind and the texts of Events."""
+    """Subclasses read their own part of the world, decide, and define the member kind and the texts of Events."""
 
     member_kind: ClassVar[Resource]
-    reasons: ClassVar[Reasons]
+    template: ClassVar[str]
+    """Path of the member's template in the set, for messages."""
     pause_events: ClassVar[tuple[ReasonAndMessage, ReasonAndMessage]]
     """Reason and message of the Events when the set is resumed, and when it is paused."""
 
@@ -87,10 +90,6 @@ class SetReconciler(ABC, Generic[SetT, MemberT, WorldT]):
     @abstractmethod
     def read_world(self, key: Key, owner: SetT, raw: bytes) -> WorldT:
         """Read the world of a set. Raises DecodeError and msgspec.DecodeError."""
-
-    @abstractmethod
-    def status_of_batch(self, world: WorldT, action: BeginBatch) -> Any:
-        """Return the status that begins a batch."""
 
     @abstractmethod
     def build_member(self, world: WorldT, name: str) -> Json:
@@ -128,26 +127,36 @@ class SetReconciler(ABC, Generic[SetT, MemberT, WorldT]):
         members = self._members.read(self._objects.indexed("owner", uid))
         return tuple(member for member in members if member.is_controlled_by(kind, uid))
 
-    def _common(self, key: Key, owner: SetT, names: tuple[str, ...], shown: Iterable[tuple[str, str]]) -> Json:
-        """Return the fields of SetWorld that both share. names: of the batch; shown: name and UID of the existing
-        members.
-        """
-        state = self._state
+    def _common(
+        self, owner: SetT, members: tuple[MemberT, ...], names: tuple[str, ...], labels: Mapping[str, str]
+    ) -> Json:
+        """Return the fields of SetWorld. names: of the open batch; labels: of the template."""
+        key = key_of(owner)
+        state = self._state.observe(key, owner)
+        uids = {name: self._objects.uid(Key(key.namespace, name)) for name in names}
+        problems = check_selector(owner.spec.selector, labels, "spec.selector", f"{self.template}.metadata.labels")
         return {
-            "unmade": tuple(name for name in names if self._objects.get(Key(key.namespace, name)) is None),
-            "absent": state.absent(key, owner),
-            "shown": tuple((name, state.is_confirmed(key, owner, name, uid)) for name, uid in shown),
-            "unconfirmed": state.unconfirmed(key, owner),
+            "owner": owner,
+            "members": members,
+            "unmade": tuple(name for name, uid in uids.items() if uid is None),
+            "absent": frozenset(state.absent),
+            "shown": tuple((name, state.confirmed.get(name) == uid) for name, uid in uids.items() if uid is not None),
+            "unconfirmed": frozenset(state.unconfirmed),
             "now": self._clock.now(),
-            "is_current": state.is_current(key, owner),
-            "has_read_earlier_batches": state.has_read_earlier_batches(key, owner, self._objects.resource_version),
+            "deletes_sent": frozenset(deletes_sent(self._objects, members)),
+            "problems": tuple(map(str, problems)),
+            "is_current": state.current == owner.metadata.resource_version,
+            "has_read_earlier_batches": self._objects.resource_version >= state.version,
         }
 
-    async def apply_to_member(self, world: WorldT, action: MemberAction) -> None:
+    def derive_status(self, world: WorldT, problem: RefusedStep[Any] | None) -> Any:
+        return derive_status(world, problem)
+
+    async def apply(self, world: WorldT, action: MemberAction) -> None:
         """Write one action. Raises ApiError."""
         match action:
             case BeginBatch():
-                await self.write_status(world, self.status_of_batch(world, action))
+                await self.write_status(world, status_of_batch(world, action))
             case ConfirmSet():
                 await self._confirm_set(world.owner)
             case ConfirmMember():
@@ -166,7 +175,7 @@ class SetReconciler(ABC, Generic[SetT, MemberT, WorldT]):
     async def write_status(self, world: WorldT, status: Any) -> None:
         owner = world.owner
         key, version = key_of(owner), owner.metadata.resource_version
-        self._state.note_writing(key)
+        self._state.of(key).current = ""  # if the response is lost, the set's version is unknown
         stored = await self._api.patch(
             self._set_kind,
             key,
@@ -175,7 +184,7 @@ class SetReconciler(ABC, Generic[SetT, MemberT, WorldT]):
             resource_version=version,
             uid=owner.metadata.uid,
         )
-        self._state.note_written(key, decode(stored, self._set_type))
+        self._state.of(key).note_written(decode(stored, self._set_type))
         was_paused, is_paused = (
             conditions.is_true(state.conditions, REPLICA_PAUSED) for state in (owner.status, status)
         )
@@ -184,7 +193,7 @@ class SetReconciler(ABC, Generic[SetT, MemberT, WorldT]):
             self._record(owner, reason, text, occurrence=version)
 
     def report_refusal(self, world: WorldT, problem: RefusedStep[Any]) -> None:
-        reason, message = self.reasons.refusal(problem)
+        reason, message = explain(world.reasons, problem)
         self._events.record(self._regarding(world.owner), "Warning", reason, message)
 
     async def _confirm_set(self, owner: Any) -> None:
@@ -193,7 +202,7 @@ class SetReconciler(ABC, Generic[SetT, MemberT, WorldT]):
         fresh = (await self._api.get(self._set_kind, key))["metadata"]
         if (fresh["uid"], fresh["resourceVersion"]) != (meta.uid, meta.resource_version):
             raise Conflict(f"cannot act on {self._set_kind.kind} {key}: it has changed meanwhile")
-        self._state.note_current(key, owner, fresh["resourceVersion"])
+        self._state.of(key).current = fresh["resourceVersion"]
 
     async def _confirm_member(self, owner: Any, name: str) -> None:
         """Read a member. The read-your-writes cache takes the response in."""
@@ -201,14 +210,14 @@ class SetReconciler(ABC, Generic[SetT, MemberT, WorldT]):
         try:
             member = await self._api.get(self.member_kind, Key(key.namespace, name))
         except NotFound:
-            self._state.note_absent(key, name)
+            self._state.of(key).note_absent(name)
         else:
-            self._state.note_confirmed(key, name, member["metadata"]["uid"])
+            self._state.of(key).note_confirmed(name, member["metadata"]["uid"])
 
     async def _create(self, world: WorldT, name: str) -> None:
         owner_key = key_of(world.owner)
         key, body = Key(owner_key.namespace, name), self.build_member(world, name)
-        self._state.note_attempt(owner_key, name)
+        self._state.of(owner_key).note_attempt(name)
         try:
             member = await self._api.create(self.member_kind, key.namespace, body)
         except AlreadyExists as error:
@@ -217,7 +226,7 @@ class SetReconciler(ABC, Generic[SetT, MemberT, WorldT]):
             await self._api.get(self.member_kind, key)
             raise Conflict(str(error)) from error
         uid = member["metadata"]["uid"]
-        self._state.note_confirmed(owner_key, name, uid)
+        self._state.of(owner_key).note_confirmed(name, uid)
         self._record(world.owner, "SuccessfulCreate", self.created_text(key), occurrence=uid)
 
     async def _delete(self, owner: Any, action: DeleteMember) -> None:

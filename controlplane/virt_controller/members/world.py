@@ -1,25 +1,50 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Input of the decisions about a set, and the actions on its members. Values only."""
+"""Input of the decisions about a set's members, and the actions on them. Pure.
+
+A set is a replica set or a pool: its controller adds what only its kind has.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from functools import cached_property
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 from controlplane.api.objects.pool import VirtualMachinePool
 from controlplane.api.objects.replica_set import VirtualMachineInstanceReplicaSet
+from controlplane.api.objects.selector import matcher
 from controlplane.virt_controller.members.member import MemberView
 
 SetT = TypeVar("SetT", VirtualMachineInstanceReplicaSet, VirtualMachinePool)
 MemberT = TypeVar("MemberT", bound=MemberView)
+ReasonAndMessage = tuple[str, str]
+
+
+class Reasons(NamedTuple):
+    """Reasons that differ between replica sets and pools, as in KubeVirt."""
+
+    create: str
+    delete: str
+    paused: ReasonAndMessage
+
+
+class _Groups(NamedTuple):
+    going: tuple[Any, ...]
+    selected: tuple[Any, ...]
+    unselected: tuple[Any, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
 class SetWorld(Generic[SetT, MemberT]):
-    """It has no slots, because subclasses cache values that are derived from thousands of members."""
+    """It has no slots, because properties cache values that are derived from thousands of members."""
+
+    reasons: ClassVar[Reasons]
+    batch_field: ClassVar[str]
+    """The field of the status that holds the open batch: a number, or the numbers of the members."""
 
     owner: SetT
     """The replica set or pool."""
@@ -36,7 +61,7 @@ class SetWorld(Generic[SetT, MemberT]):
     now: float
     """Seconds since the epoch."""
     deletes_sent: frozenset[str] = frozenset()
-    """UIDs of objects whose deletion was accepted and is not in the cache yet."""
+    """UIDs of members whose deletion was accepted and is not in the cache yet."""
     problems: tuple[str, ...] = ()
     """Errors of the selector. Admission rejects such a set."""
     is_current: bool = True
@@ -45,17 +70,43 @@ class SetWorld(Generic[SetT, MemberT]):
     """The cache has every member of the earlier batches that still exists."""
 
     @property
+    @abstractmethod
+    def counted(self) -> tuple[MemberT, ...]:
+        """Members that count as replicas."""
+
+    @property
+    @abstractmethod
+    def alive(self) -> Iterable[MemberT]:
+        """Members that prove that their name was created: the cache shows them alive."""
+
+    @property
+    def warning(self) -> str:
+        """A failure without a refused action; "" if there is none."""
+        return ""
+
+    @property
     def is_deleting(self) -> bool:
         return self.owner.metadata.deletion_timestamp is not None
 
-    def is_going(self, member: MemberT) -> bool:
-        """Tell whether a member is being deleted."""
-        return member.is_deleting or member.metadata.uid in self.deletes_sent
+    @property
+    def missing(self) -> int:
+        """How many members are missing; negative if there are too many."""
+        return self.owner.spec.replicas - len(self.counted)
 
     @property
-    def seen(self) -> Iterable[MemberT]:
-        """Members that prove that their name was created: the cache shows them alive."""
-        raise NotImplementedError
+    def going(self) -> tuple[MemberT, ...]:
+        """Members that are being deleted."""
+        return self._groups.going
+
+    @property
+    def selected(self) -> tuple[MemberT, ...]:
+        """Members that stay and that the selector matches, in order."""
+        return self._groups.selected
+
+    @property
+    def unselected(self) -> tuple[MemberT, ...]:
+        """Members that stay and that the selector does not match any more."""
+        return self._groups.unselected
 
     @property
     def unsure(self) -> tuple[str, ...]:
@@ -63,18 +114,36 @@ class SetWorld(Generic[SetT, MemberT]):
 
         A member that is alive is the current one, unless this process tried to create its name again.
         """
-        alive = {member.metadata.name for member in self.seen} - self.unconfirmed
+        alive = {member.metadata.name for member in self.alive} - self.unconfirmed
         return tuple(name for name, is_confirmed in self.shown if not is_confirmed and name not in alive)
+
+    def selects(self, member: MemberT) -> bool:
+        return self._matches(member.metadata.labels)
+
+    @cached_property
+    def _matches(self) -> Callable[[Mapping[str, str]], bool]:
+        return matcher(self.owner.spec.selector)
+
+    @cached_property
+    def _groups(self) -> _Groups:
+        going: list[MemberT] = []
+        selected: list[MemberT] = []
+        unselected: list[MemberT] = []
+        for member in self.members:
+            if member.is_deleting or member.metadata.uid in self.deletes_sent:
+                going.append(member)
+            else:
+                (selected if self.selects(member) else unselected).append(member)
+        return _Groups(tuple(going), tuple(selected), tuple(unselected))
 
 
 @dataclass(frozen=True, slots=True)
 class BeginBatch:
     """Record in the status that members are about to be created."""
 
-    size: int
+    batch: int | tuple[int, ...]
+    """How many; in a pool, their numbers."""
     because: str
-    numbers: tuple[int, ...] = ()
-    """Numbers of the members, in a pool."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from controlplane.api.objects.owner import controller_of
 from controlplane.api.objects.resources import VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, VIRTUAL_MACHINE_POOL, Key
 from controlplane.engine.ports import Cache
 from controlplane.virt_controller.controller import Controller, KeysOf, Watch, own_key
 from controlplane.virt_controller.dependencies import Dependencies
-from controlplane.virt_controller.pool.member import Member, fingerprint, read_member, read_run, run_fingerprint
+from controlplane.virt_controller.members.watch import set_of, sets_of_member
+from controlplane.virt_controller.pool.member import fingerprint, read_member, read_run, run_fingerprint
 from controlplane.virt_controller.pool.reconciler import PoolReconciler
 
 
@@ -32,23 +32,12 @@ def watches(deps: Dependencies, _reconciler: PoolReconciler) -> tuple[Watch, ...
     pools, vms = deps.caches[VIRTUAL_MACHINE_POOL], deps.caches[VIRTUAL_MACHINE]
     return (
         Watch(VIRTUAL_MACHINE_POOL, own_key),
-        Watch(VIRTUAL_MACHINE, _pools_of_vm(pools)),
+        Watch(
+            VIRTUAL_MACHINE,
+            sets_of_member(pools, VIRTUAL_MACHINE_POOL, read_member, fingerprint, adopts=False),
+        ),
         Watch(VIRTUAL_MACHINE_INSTANCE, _pool_of_vmi(pools, vms)),
     )
-
-
-def _pools_of_vm(pools: Cache) -> KeysOf:
-    """Enqueue the pool that controls a VM after a change that a pool's decisions depend on."""
-
-    def keys(key: Key, before: bytes | None, after: bytes | None) -> Iterator[Key]:
-        if not pools.keys():
-            return  # most clusters have no pools, and VMs change often
-        members = [None if raw is None else read_member(raw) for raw in (before, after)]
-        old, new = (None if member is None else fingerprint(member) for member in members)
-        if old != new:
-            yield from {pool for member in members if member is not None for pool in _pools(key.namespace, member)}
-
-    return keys
 
 
 def _pool_of_vmi(pools: Cache, vms: Cache) -> KeysOf:
@@ -56,7 +45,7 @@ def _pool_of_vmi(pools: Cache, vms: Cache) -> KeysOf:
 
     def keys(key: Key, before: bytes | None, after: bytes | None) -> Iterator[Key]:
         vm = vms.get(key) if pools.keys() else None
-        owners = [] if vm is None else _pools(key.namespace, read_member(vm))
+        owners = [] if vm is None else set_of(VIRTUAL_MACHINE_POOL, key.namespace, read_member(vm))
         if owners:
             runs = (None if raw is None else read_run(raw) for raw in (before, after))
             old, new = (None if run is None else run_fingerprint(run) for run in runs)
@@ -64,11 +53,6 @@ def _pool_of_vmi(pools: Cache, vms: Cache) -> KeysOf:
                 yield owners[0]
 
     return keys
-
-
-def _pools(namespace: str, member: Member) -> list[Key]:
-    owner = controller_of(member.metadata)
-    return [Key(namespace, owner.name)] if owner is not None and owner.kind == VIRTUAL_MACHINE_POOL.kind else []
 
 
 CONTROLLER = Controller(name="pool", build=build, watches=watches)

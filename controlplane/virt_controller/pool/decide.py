@@ -4,8 +4,7 @@
 """What to do about a pool. Pure.
 
 First release, then create missing members or delete surplus ones, then roll out the template. VMs get it at once;
-running guests get it by a restart, as many at a time as maxUnavailable allows. A paused pool only releases. A pool that
-is being deleted does nothing: the garbage collector deletes or orphans its members.
+running guests get it by a restart, as many at a time as maxUnavailable allows.
 """
 
 from __future__ import annotations
@@ -13,10 +12,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from controlplane.api.objects import int_or_percent
-from controlplane.api.objects.pool import BURST, PoolSelectionPolicy
+from controlplane.api.objects.pool import BURST
 from controlplane.engine.plan import Plan
-from controlplane.virt_controller.members.decide import LOOK_AGAIN_SECONDS, create_missing, run_now
-from controlplane.virt_controller.members.world import BeginBatch, DeleteMember, ReleaseMember
+from controlplane.virt_controller.members.decide import (
+    LOOK_AGAIN_SECONDS,
+    before_scaling,
+    compare_counts,
+    create_missing,
+    run_now,
+)
+from controlplane.virt_controller.members.world import DeleteMember
 from controlplane.virt_controller.pool.machine import number_of
 from controlplane.virt_controller.pool.member import Member, Run
 from controlplane.virt_controller.pool.order import in_order
@@ -28,34 +33,28 @@ ALL = "100%"
 
 def decide(world: World) -> Plan[Action]:
     """Choose the next step."""
-    if world.is_deleting or world.problems:
-        return Plan()
-    released = tuple(ReleaseMember(member, "the selector does not match it any more") for member in world.unselected)
-    if released or world.owner.spec.paused:
-        return run_now(world, released)
+    if (plan := before_scaling(world)) is not None:
+        return plan
     if world.missing and not world.has_read_earlier_batches:
         return Plan(requeue_after=LOOK_AGAIN_SECONDS)
     if world.missing > 0:
-        numbers = world.free[: min(world.missing, BURST)]
-        return create_missing(world, world.missing, BeginBatch(len(numbers), _count(world), numbers))
+        return create_missing(world, world.missing, world.free[: min(world.missing, BURST)])
     return run_now(world, _deletes(world) or _updates(world) or _restarts(world))
 
 
 def _deletes(world: World) -> tuple[Action, ...]:
     """Delete surplus members, if the pool's strategy does that. Members that are being deleted are not surplus."""
     strategy = world.owner.spec.scale_in_strategy
-    surplus = len(world.staying) - world.owner.spec.replicas
+    surplus = len(world.selected) - world.owner.spec.replicas
     if surplus <= 0 or (strategy is not None and (strategy.unmanaged is not None or strategy.opportunistic)):
         return ()
     policy = strategy.proactive.selection_policy if strategy is not None and strategy.proactive else None
-    candidates = in_order(world.owner.metadata.name, policy, world.staying)
-    return tuple(DeleteMember(member, _count(world)) for member in candidates[:surplus])
+    candidates = in_order(world.owner.metadata.name, policy, world.selected)
+    return tuple(DeleteMember(member, compare_counts(world)) for member in candidates[:surplus])
 
 
 def _updates(world: World) -> tuple[Action, ...]:
     """Give all VMs the template at once: no guest stops."""
-    if _is_unmanaged(world):
-        return ()
     pool, because = world.owner.metadata.name, "the template has changed"
     outdated = (member for member in _updatable(world) if member.revision != world.revision)
     numbered = ((member, number_of(pool, member.metadata.name)) for member in outdated)
@@ -69,7 +68,7 @@ def _restarts(world: World) -> tuple[Action, ...]:
     report that they need one.
     """
     strategy, spec = world.owner.spec.update_strategy, world.owner.spec
-    if _is_unmanaged(world) or (strategy is not None and strategy.opportunistic is not None):
+    if strategy is not None and strategy.opportunistic is not None:
         return ()
     outdated = tuple(_outdated(world))
     not_ready = [(member, run) for member, run in outdated if not run.is_ready]
@@ -94,27 +93,23 @@ def _outdated(world: World) -> Iterator[tuple[Member, Run]]:
 
 def _unavailable(world: World) -> int:
     """Count the members that should run and are not ready for any reason, and the missing ones."""
-    kept_running = (member for member in world.counted if member.is_kept_running)
-    return max(0, world.missing) + sum(not _is_available(world, member) for member in kept_running)
+    going = sum(member.is_kept_running for member in world.going)
+    return (
+        max(0, world.missing)
+        + going
+        + sum(member.is_kept_running and not _is_available(world, member) for member in world.selected)
+    )
 
 
 def _is_available(world: World, member: Member) -> bool:
-    run = None if world.is_going(member) else world.run_of(member)
+    run = world.run_of(member)
     return run is not None and run.is_ready
 
 
 def _updatable(world: World) -> tuple[Member, ...]:
     """Return the members that get a changed template, in order."""
     strategy = world.owner.spec.update_strategy
-    proactive = strategy.proactive if strategy is not None else None
-    policy: PoolSelectionPolicy | None = proactive.selection_policy if proactive is not None else None
-    return in_order(world.owner.metadata.name, policy, world.staying)
-
-
-def _is_unmanaged(world: World) -> bool:
-    strategy = world.owner.spec.update_strategy
-    return strategy is not None and strategy.unmanaged is not None
-
-
-def _count(world: World) -> str:
-    return f"{world.owner.spec.replicas} are wanted and {len(world.counted)} there"
+    if strategy is not None and strategy.unmanaged is not None:
+        return ()
+    policy = strategy.proactive.selection_policy if strategy is not None and strategy.proactive else None
+    return in_order(world.owner.metadata.name, policy, world.selected)

@@ -6,12 +6,10 @@
 from __future__ import annotations
 
 import msgspec
-from kubevirt_api import condition_types
 from kubevirt_api.names import POOL_REVISION, POOL_TEMPLATE
 from kubevirt_api.run_strategies import ALWAYS
 
-from controlplane.api.objects import conditions
-from controlplane.api.objects.meta import Condition, Node, ObjectMeta
+from controlplane.api.objects.meta import Node, ObjectMeta
 from controlplane.api.objects.phase import is_final
 from controlplane.api.schema.bounds import LabelMap
 from controlplane.virt_controller.members.member import Fingerprint, MemberView, identity, pairs
@@ -32,20 +30,10 @@ class MemberSpec(Node, frozen=True, kw_only=True):
     template: InstanceTemplate = InstanceTemplate()
 
 
-class MemberStatus(Node, frozen=True, kw_only=True):
-    phase: str = ""
-    conditions: tuple[Condition, ...] = ()
-
-
 class Member(MemberView, frozen=True, kw_only=True):
     """A VM that belongs to a pool."""
 
     spec: MemberSpec = MemberSpec()
-    status: MemberStatus = MemberStatus()
-
-    @property
-    def is_ready(self) -> bool:
-        return conditions.is_true(self.status.conditions, condition_types.READY)
 
     @property
     def is_kept_running(self) -> bool:
@@ -66,15 +54,13 @@ class Member(MemberView, frozen=True, kw_only=True):
 class Run(MemberView, frozen=True, kw_only=True):
     """The VMI of a VM."""
 
-    status: MemberStatus = MemberStatus()
-
     @property
     def is_ending(self) -> bool:
         return self.is_deleting or is_final(self.status.phase)
 
     @property
     def is_ready(self) -> bool:
-        return not self.is_ending and conditions.is_true(self.status.conditions, condition_types.READY)
+        return not self.is_ending and super().is_ready
 
     @property
     def template_hash(self) -> str:

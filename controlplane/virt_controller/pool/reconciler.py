@@ -13,19 +13,16 @@ import msgspec
 
 from controlplane.api.admission.defaults import default_vm
 from controlplane.api.admission.identity import keep_identity
-from controlplane.api.admission.validate.selector import check_selector
-from controlplane.api.objects.pool import BURST, VirtualMachinePool, VirtualMachinePoolStatus
+from controlplane.api.objects.pool import BURST, VirtualMachinePool
 from controlplane.api.objects.resources import VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, Key
-from controlplane.engine.plan import Plan, RefusedStep
+from controlplane.engine.plan import Plan
 from controlplane.engine.read_your_writes import ReadYourWritesCache
 from controlplane.virt_controller.members.cache import MemberCache
 from controlplane.virt_controller.members.reconciler import Parts, SetReconciler, deletes_sent
-from controlplane.virt_controller.members.world import BeginBatch
 from controlplane.virt_controller.pool.decide import decide
 from controlplane.virt_controller.pool.machine import build_vm, change, name_of, number_of
 from controlplane.virt_controller.pool.member import Member, Run, read_member, read_run
 from controlplane.virt_controller.pool.revision import revision, stored_template
-from controlplane.virt_controller.pool.status import REASONS, derive_status, status_of_batch
 from controlplane.virt_controller.pool.world import Action, RestartVm, UpdateVm, World
 
 Json = dict[str, Any]
@@ -33,7 +30,7 @@ Json = dict[str, Any]
 
 class PoolReconciler(SetReconciler[VirtualMachinePool, Member, World]):
     member_kind = VIRTUAL_MACHINE
-    reasons = REASONS
+    template = "spec.virtualMachineTemplate"
     pause_events = (("SuccessfulResume", "Pool is unpaused"), ("SuccessfulPaused", "Pool is paused"))
 
     def __init__(
@@ -47,22 +44,16 @@ class PoolReconciler(SetReconciler[VirtualMachinePool, Member, World]):
         return super()._is_synced() and self._vmis.synced
 
     def read_world(self, key: Key, owner: VirtualMachinePool, raw: bytes) -> World:
-        spec, members, template = owner.spec, self._controlled(owner), stored_template(raw)
+        members, template = self._controlled(owner), stored_template(raw)
         runs = {member.metadata.uid: run for member in members for run in self._runs_of(member)}
-        sent = (*deletes_sent(self._objects, members), *deletes_sent(self._vmis, runs.values()))
-        labels, path = spec.virtual_machine_template.metadata.labels, "spec.virtualMachineTemplate.metadata.labels"
         names = tuple(name_of(key.name, number) for number in owner.status.begun)
-        uids = ((name, self._objects.uid(Key(key.namespace, name))) for name in names)
         return World(
-            owner=owner,
+            **self._common(owner, members, names, owner.spec.virtual_machine_template.metadata.labels),
             template=template,
             revision=revision(key.name, template),
-            members=members,
             runs=runs,
-            free=tuple(islice(self._free(key), min(BURST, max(0, spec.replicas - len(members))))),
-            deletes_sent=frozenset(sent),
-            problems=tuple(map(str, check_selector(spec.selector, labels, "spec.selector", path))),
-            **self._common(key, owner, names, ((name, uid) for name, uid in uids if uid is not None)),
+            restarts_sent=frozenset(deletes_sent(self._vmis, runs.values())),
+            free=tuple(islice(self._free(key), min(BURST, max(0, owner.spec.replicas - len(members))))),
         )
 
     def _runs_of(self, member: Member) -> Iterator[Run]:
@@ -78,9 +69,6 @@ class PoolReconciler(SetReconciler[VirtualMachinePool, Member, World]):
     def decide(self, world: World) -> Plan[Action]:
         return decide(world)
 
-    def derive_status(self, world: World, problem: RefusedStep[Action] | None) -> VirtualMachinePoolStatus | None:
-        return derive_status(world, problem)
-
     async def apply(self, world: World, action: Action) -> None:
         match action:
             case UpdateVm():
@@ -88,10 +76,7 @@ class PoolReconciler(SetReconciler[VirtualMachinePool, Member, World]):
             case RestartVm():
                 await self._restart(world.owner, action)
             case _:
-                await self.apply_to_member(world, action)
-
-    def status_of_batch(self, world: World, action: BeginBatch) -> VirtualMachinePoolStatus:
-        return status_of_batch(world, action)
+                await super().apply(world, action)
 
     def build_member(self, world: World, name: str) -> Json:
         owner = world.owner

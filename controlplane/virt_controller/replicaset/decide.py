@@ -4,61 +4,44 @@
 """What to do about a replica set. Pure.
 
 First adopt and release, then create missing members or delete surplus ones. Members that are final or lose their Pod
-are deleted and replaced; the replacement of those that ended before they ran waits for a growing back-off. A paused set
-only adopts and releases. A set that is being deleted does nothing: the garbage collector deletes or orphans its
-members.
+are deleted and replaced; the replacement of those that ended before they ran waits for a growing back-off.
 """
 
 from __future__ import annotations
 
 from controlplane.api.objects.replica_set import BURST
 from controlplane.engine.plan import Plan
-from controlplane.virt_controller.members.decide import LOOK_AGAIN_SECONDS, create_missing, run_now
-from controlplane.virt_controller.members.world import (
-    AdoptMember,
-    BeginBatch,
-    DeleteMember,
-    MemberAction,
-    ReleaseMember,
+from controlplane.virt_controller.members.decide import (
+    LOOK_AGAIN_SECONDS,
+    before_scaling,
+    compare_counts,
+    create_missing,
+    run_now,
 )
+from controlplane.virt_controller.members.world import DeleteMember, MemberAction
 from controlplane.virt_controller.replicaset.world import World
 
 
 def decide(world: World) -> Plan[MemberAction]:
     """Choose the next step."""
-    if world.is_deleting or world.problems:
-        return Plan()
-    ownership = _ownership(world)
-    if ownership or world.owner.spec.paused:
-        return run_now(world, ownership)
-    missing = world.owner.spec.replicas - len(world.active)
-    if missing and not world.has_read_earlier_batches:
+    if (plan := before_scaling(world, world.adoptable)) is not None:
+        return plan
+    if world.missing and not world.has_read_earlier_batches:
         return run_now(world, _deletes(world, 0), requeue_after=LOOK_AGAIN_SECONDS)
-    return _scale_out(world, missing) if missing > 0 else run_now(world, _deletes(world, -missing))
+    return _scale_out(world) if world.missing > 0 else run_now(world, _deletes(world, -world.missing))
 
 
-def _scale_out(world: World, missing: int) -> Plan[MemberAction]:
+def _scale_out(world: World) -> Plan[MemberAction]:
     """Create missing members, except those that wait for the back-off."""
-    due, deletes = missing - world.held_back, _deletes(world, 0)
+    due, deletes = world.missing - world.held_back, _deletes(world, 0)
     if due <= 0:
         return run_now(world, deletes, requeue_after=world.held_for)
-    batch = BeginBatch(min(due, BURST), _count(world))
-    return create_missing(world, due, batch, deletes=deletes, requeue_after=world.held_for or None)
-
-
-def _ownership(world: World) -> tuple[MemberAction, ...]:
-    released = (ReleaseMember(member, "the selector does not match it any more") for member in world.unselected)
-    adopted = (AdoptMember(member, "the selector matches it and it has no controller") for member in world.adoptable)
-    return (*released, *adopted)
+    return create_missing(world, due, min(due, BURST), deletes=deletes, requeue_after=world.held_for or None)
 
 
 def _deletes(world: World, surplus: int) -> tuple[MemberAction, ...]:
     """Delete surplus members and those to replace. The latter are deleted at once: they may count against a quota."""
-    because = _count(world)
-    surplus_members = (DeleteMember(member, because) for member in world.active[: max(0, surplus)])
+    because = compare_counts(world)
+    surplus_members = (DeleteMember(member, because) for member in world.counted[:surplus])
     replaced = (DeleteMember(member, "it is replaced: its run is over, or ends") for member in world.spent)
     return (*surplus_members, *replaced)
-
-
-def _count(world: World) -> str:
-    return f"{world.owner.spec.replicas} are wanted and {len(world.active)} there"

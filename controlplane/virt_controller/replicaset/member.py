@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The fields of a VMI that a replica set reads."""
+"""A VMI as a replica set reads it."""
 
 from __future__ import annotations
 
@@ -9,22 +9,13 @@ import msgspec
 from kubevirt_api import condition_types
 
 from controlplane.api.objects import conditions
-from controlplane.api.objects.meta import Condition, Node
 from controlplane.api.objects.phase import RUNNING, is_final
-from controlplane.api.objects.vmi.status import PhaseTransition, has_entered
+from controlplane.api.objects.vmi.status import has_entered
 from controlplane.virt_controller.members.member import Fingerprint, MemberView, identity
-
-
-class MemberStatus(Node, frozen=True, kw_only=True):
-    phase: str = ""
-    conditions: tuple[Condition, ...] = ()
-    phase_transition_timestamps: tuple[PhaseTransition, ...] = ()
 
 
 class Member(MemberView, frozen=True, kw_only=True):
     """A VMI that belongs to a set, or may be adopted by one."""
-
-    status: MemberStatus = MemberStatus()
 
     @property
     def is_final(self) -> bool:
@@ -41,14 +32,15 @@ class Member(MemberView, frozen=True, kw_only=True):
         return self.is_final and not self.has_run and not self.is_deleting
 
     @property
-    def is_ready(self) -> bool:
-        return conditions.is_true(self.status.conditions, condition_types.READY)
-
-    @property
     def is_losing_its_pod(self) -> bool:
         """Whether the launcher Pod is being deleted, e.g. by a drain: the VMI will end, so it is replaced at once."""
         ready = conditions.find(self.status.conditions, condition_types.READY)
         return ready is not None and (ready.status, ready.reason) == ("False", condition_types.POD_TERMINATING)
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether it is to be replaced."""
+        return self.is_final or self.is_losing_its_pod
 
 
 UNCONTROLLED = "uncontrolled"

@@ -11,29 +11,24 @@ from __future__ import annotations
 from typing import Any, Unpack
 
 from controlplane.api.admission.defaults import default_instance
-from controlplane.api.admission.validate.selector import check_selector
 from controlplane.api.objects.owner import controller_of
-from controlplane.api.objects.replica_set import (
-    VirtualMachineInstanceReplicaSet,
-    VirtualMachineInstanceReplicaSetStatus,
-)
+from controlplane.api.objects.replica_set import VirtualMachineInstanceReplicaSet
 from controlplane.api.objects.resources import VIRTUAL_MACHINE_INSTANCE, Key
-from controlplane.engine.plan import Plan, RefusedStep
+from controlplane.engine.plan import Plan
 from controlplane.engine.read_your_writes import ReadYourWritesCache
-from controlplane.virt_controller.members.reconciler import Parts, SetReconciler, deletes_sent
-from controlplane.virt_controller.members.world import BeginBatch, MemberAction
+from controlplane.virt_controller.members.reconciler import Parts, SetReconciler
+from controlplane.virt_controller.members.world import MemberAction
 from controlplane.virt_controller.replicaset.decide import decide
 from controlplane.virt_controller.replicaset.failures import Failures
 from controlplane.virt_controller.replicaset.instance import build_vmi, names_of_batch
 from controlplane.virt_controller.replicaset.member import UNCONTROLLED, Member, read_member
-from controlplane.virt_controller.replicaset.status import REASONS, derive_status, status_of_batch
 from controlplane.virt_controller.replicaset.world import World
 from controlplane.virt_controller.vm.template import stored_template
 
 
 class ReplicaSetReconciler(SetReconciler[VirtualMachineInstanceReplicaSet, Member, World]):
     member_kind = VIRTUAL_MACHINE_INSTANCE
-    reasons = REASONS
+    template = "spec.template"
     pause_events = (("SuccessfulResumed", "Resumed"), ("SuccessfulPaused", "Paused"))
 
     def __init__(self, *, replica_sets: ReadYourWritesCache, vmis: ReadYourWritesCache, **parts: Unpack[Parts]) -> None:
@@ -48,38 +43,19 @@ class ReplicaSetReconciler(SetReconciler[VirtualMachineInstanceReplicaSet, Membe
         self._failures.forget(key)
 
     def read_world(self, key: Key, owner: VirtualMachineInstanceReplicaSet, raw: bytes) -> World:
-        spec, members = owner.spec, self._controlled(owner)
+        members = self._controlled(owner)
         orphans = self._members.read(self._objects.indexed(UNCONTROLLED, key.namespace))
-        labels = spec.template.metadata.labels
-        problems = check_selector(spec.selector, labels, "spec.selector", "spec.template.metadata.labels")
-        names = names_of_batch(owner)
-        existing = self._members.read(Key(key.namespace, name) for name in names)
         held_back, held_for = self._failures.note(key, owner, members, self._clock.monotonic())
         return World(
-            owner=owner,
+            **self._common(owner, members, names_of_batch(owner), owner.spec.template.metadata.labels),
             template=stored_template(raw),
-            members=members,
             orphans=tuple(orphan for orphan in orphans if controller_of(orphan.metadata) is None),
-            deletes_sent=frozenset(deletes_sent(self._objects, members)),
-            problems=tuple(map(str, problems)),
             held_back=held_back,
             held_for=held_for,
-            **self._common(key, owner, names, ((member.metadata.name, member.metadata.uid) for member in existing)),
         )
 
     def decide(self, world: World) -> Plan[MemberAction]:
         return decide(world)
-
-    def derive_status(
-        self, world: World, problem: RefusedStep[MemberAction] | None
-    ) -> VirtualMachineInstanceReplicaSetStatus | None:
-        return derive_status(world, problem)
-
-    async def apply(self, world: World, action: MemberAction) -> None:
-        await self.apply_to_member(world, action)
-
-    def status_of_batch(self, world: World, action: BeginBatch) -> VirtualMachineInstanceReplicaSetStatus:
-        return status_of_batch(world, action)
 
     def build_member(self, world: World, name: str) -> dict[str, Any]:
         seed = f"{world.owner.metadata.uid}/{name}"

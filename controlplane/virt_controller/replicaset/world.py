@@ -5,26 +5,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+
+from kubevirt_api import condition_types
 
 from controlplane.api.objects.replica_set import VirtualMachineInstanceReplicaSet
-from controlplane.api.objects.selector import matcher
-from controlplane.virt_controller.members.world import SetWorld
+from controlplane.virt_controller.members.world import Reasons, SetWorld
 from controlplane.virt_controller.replicaset.member import Member
 
-
-class _Groups(NamedTuple):
-    active: tuple[Member, ...]
-    spent: tuple[Member, ...]
-    unselected: tuple[Member, ...]
+HELD_BACK = (
+    "instances ended before they ran; those that replace them wait, ever longer while none comes to run, 300 s at most;"
+    " Events of the instances say why they ended"
+)
 
 
 @dataclass(frozen=True, kw_only=True)
 class World(SetWorld[VirtualMachineInstanceReplicaSet, Member]):
-    """members is in the order in which surplus members are deleted."""
+    reasons = Reasons(
+        create=condition_types.FAILED_CREATE,
+        delete=condition_types.FAILED_DELETE,
+        paused=("Paused", "Controller got paused"),
+    )
+    batch_field = "batch_size"
 
     template: bytes = b"{}"
     """spec.template.spec as stored, JSON."""
@@ -35,47 +38,25 @@ class World(SetWorld[VirtualMachineInstanceReplicaSet, Member]):
     held_for: float = 0.0
     """For how many seconds they wait."""
 
-    @property
-    def active(self) -> tuple[Member, ...]:
-        """Members that count: selected, not final, not being deleted, and not losing their Pod."""
-        return self._groups.active
+    @cached_property
+    def counted(self) -> tuple[Member, ...]:
+        """Members that are selected, not being deleted, not final, and not losing their Pod; surplus ones first."""
+        return tuple(member for member in self.selected if not member.is_spent)
 
     @property
-    def seen(self) -> Iterable[Member]:
-        return self.active
+    def alive(self) -> tuple[Member, ...]:
+        return self.counted
 
     @property
     def spent(self) -> tuple[Member, ...]:
         """Members to replace: they are final or lose their Pod."""
-        return self._groups.spent
-
-    @property
-    def unselected(self) -> tuple[Member, ...]:
-        """Members that the selector does not match any more."""
-        return self._groups.unselected
+        return tuple(member for member in self.selected if member.is_spent)
 
     @property
     def adoptable(self) -> tuple[Member, ...]:
         """Orphans that the selector matches."""
-        return tuple(orphan for orphan in self.orphans if not orphan.is_deleting and self._is_selected(orphan))
+        return tuple(orphan for orphan in self.orphans if not orphan.is_deleting and self.selects(orphan))
 
-    @cached_property
-    def _groups(self) -> _Groups:
-        active, spent, unselected = [], [], []
-        for member in self.members:
-            if self.is_going(member):
-                continue
-            if not self._is_selected(member):
-                unselected.append(member)
-            elif member.is_final or member.is_losing_its_pod:
-                spent.append(member)
-            else:
-                active.append(member)
-        return _Groups(tuple(active), tuple(spent), tuple(unselected))
-
-    def _is_selected(self, member: Member) -> bool:
-        return self._selects(member.metadata.labels)
-
-    @cached_property
-    def _selects(self) -> Callable[[Mapping[str, str]], bool]:
-        return matcher(self.owner.spec.selector)
+    @property
+    def warning(self) -> str:
+        return HELD_BACK if self.held_back else ""

@@ -115,7 +115,7 @@ class Process:
             self._decided_on = world.owner.metadata.resource_version
             self._unsure = tuple(name for name in world.unmade if name not in self._free)
             self._begun = len(world.unmade)
-            self._missing = world.owner.spec.replicas - len(world.active)
+            self._missing = world.owner.spec.replicas - len(world.counted)
 
     def _note_answer(self, call: Call, result: Any, error: Exception | None) -> None:
         if call.kind == SET.kind and error is None:

@@ -10,75 +10,14 @@ from typing import Any
 import pytest
 
 from controlplane.api.objects import int_or_percent
-from controlplane.api.objects.decode import decode
-from controlplane.api.objects.pool import VirtualMachinePool
-from controlplane.engine.plan import IndependentActions, Plan
 from controlplane.virt_controller.members.decide import LOOK_AGAIN_SECONDS
-from controlplane.virt_controller.members.world import BeginBatch, ConfirmSet
 from controlplane.virt_controller.pool.decide import decide
 from controlplane.virt_controller.pool.machine import build_vm, change, number_of
-from controlplane.virt_controller.pool.member import Member, Run
 from controlplane.virt_controller.pool.order import in_order
 from controlplane.virt_controller.pool.revision import has_other_volumes, revision, template_hash
 from controlplane.virt_controller.pool.world import World
-from tests.controlplane.virt_controller.builders import NOW, STAMP
-
-Json = dict[str, Any]
-LABELS = {"app": "web"}
-READY = [{"type": "Ready", "status": "True"}]
-MARK = "virtops.kubevirt/pool-template-hash"
-REVISION = "kubevirt.io/vm-pool-revision-name"
-
-
-def a_pool(replicas: int = 1, *, deleting: bool = False, **spec: Any) -> VirtualMachinePool:
-    meta: Json = {"name": "web", "namespace": "default", "uid": "pool", "resourceVersion": "10"}
-    if deleting:
-        meta["deletionTimestamp"] = STAMP
-    template = {"metadata": {"labels": LABELS}, "spec": {"template": {"spec": {"domain": {}}}}}
-    body = {"replicas": replicas, "selector": {"matchLabels": LABELS}, "virtualMachineTemplate": template, **spec}
-    return decode({"metadata": meta, "spec": body}, VirtualMachinePool)
-
-
-def a_member(name: str, *, deleting: bool = False, made: str = STAMP, **parts: Any) -> Member:
-    """parts: labels; mark (template hash), inside (labels) and selector of its template; strategy; revision."""
-    labels = {**parts.get("labels", LABELS), REVISION: parts.get("revision", "now")}
-    meta: Json = {"name": name, "namespace": "default", "uid": f"uid-{name}", "labels": labels}
-    meta |= {"creationTimestamp": made, **({"deletionTimestamp": STAMP} if deleting else {})}
-    template = {
-        "metadata": {"annotations": {MARK: parts.get("mark", "a.a")}, "labels": parts.get("inside", {})},
-        "spec": {"nodeSelector": parts.get("selector", {})},
-    }
-    spec = {"runStrategy": parts.get("strategy", "Always"), "template": template}
-    return decode({"metadata": meta, "spec": spec}, Member)
-
-
-def a_run(of: Member, *, ready: bool = True, mark: str = "a.a", deleting: bool = False) -> Run:
-    meta: Json = {"name": of.metadata.name, "uid": f"run-{of.metadata.name}", "annotations": {MARK: mark}}
-    meta |= {"deletionTimestamp": STAMP} if deleting else {}
-    return decode({"metadata": meta, "status": {"phase": "Running", "conditions": READY if ready else []}}, Run)
-
-
-def a_world(pool: VirtualMachinePool, *members: Member, runs: tuple[Run, ...] = (), **parts: Any) -> World:
-    by_uid = {f"uid-{run.metadata.name}": run for run in runs}
-    return World(owner=pool, members=members, runs=by_uid, revision="now", now=NOW, **parts)
-
-
-def actions_of(plan: Plan[Any]) -> list[str]:
-    """Return the actions of a plan as text."""
-    (step,) = plan.steps or (IndependentActions(()),)
-    actions = step.actions if isinstance(step, IndependentActions) else (step,)
-    return [f"{type(action).__name__} {_about(action)}".rstrip() for action in actions]
-
-
-def _about(action: Any) -> str:
-    match action:
-        case BeginBatch(numbers=numbers):
-            return ",".join(map(str, numbers))
-        case ConfirmSet():
-            return ""
-    member = getattr(action, "member", None)
-    return str(action.name) if member is None else str(member.metadata.name)
-
+from tests.controlplane.virt_controller.members.plans import actions_of
+from tests.controlplane.virt_controller.pool.stage import Json, a_member, a_pool, a_run, a_world
 
 ZERO, ONE, TWO = (a_member(f"web-{number}") for number in range(3))
 GOING = a_member("web-0", deleting=True)
@@ -98,18 +37,6 @@ OTHER_DISK = a_member("web-0", mark="a.b")
         pytest.param(
             a_world(a_pool(2), ZERO, unmade=("web-3",), free=(1,)), ["CreateMember web-3"], id="the batch first"
         ),
-        pytest.param(
-            a_world(a_pool(1), unmade=("web-0", "web-1")),
-            ["ConfirmMember web-0", "ConfirmMember web-1"],
-            id="fewer missing than begun",
-        ),
-        pytest.param(
-            a_world(a_pool(1), unmade=("web-0", "web-1"), absent=frozenset({"web-0", "web-1"})),
-            ["CreateMember web-0"],
-            id="fewer missing, none exists",
-        ),
-        pytest.param(a_world(a_pool(1), free=(1,), shown=(("web-0", False),)), ["ConfirmMember web-0"], id="unsure"),
-        pytest.param(a_world(a_pool(1), unmade=("web-0",), is_current=False), ["ConfirmSet"], id="not current"),
         pytest.param(a_world(a_pool(1), GOING), [], id="a deleting member counts"),
         pytest.param(a_world(a_pool(0), ZERO), ["DeleteMember web-0"], id="surplus"),
         pytest.param(a_world(a_pool(1), GOING, ONE), [], id="the surplus is being deleted"),
@@ -141,12 +68,53 @@ def test_a_new_leader_requeues_until_the_earlier_batches_are_read() -> None:
     assert decide(a_world(a_pool(1), has_read_earlier_batches=False)).requeue_after == LOOK_AGAIN_SECONDS
 
 
-def test_a_plan_creates_and_deletes_a_limited_number() -> None:
-    many = tuple(a_member(f"web-{number}") for number in range(300))
-    assert len(actions_of(decide(a_world(a_pool(0), *many)))) == 250
-    (begin,) = decide(a_world(a_pool(900), free=tuple(range(900)))).steps
-    assert isinstance(begin, BeginBatch)
-    assert begin.numbers == tuple(range(250))
+def test_a_batch_has_a_limited_number_of_members() -> None:
+    assert actions_of(decide(a_world(a_pool(900), free=tuple(range(900))))) == [
+        f"BeginBatch {','.join(map(str, range(250)))}"
+    ]
+
+
+OTHERS_FIRST = {"selectionPolicy": {"sortPolicy": "DescendingOrder"}}
+SPARE = {"selectionPolicy": {"selectors": {"labelSelector": {"matchLabels": {"spare": "true"}}}}}
+
+
+@pytest.mark.parametrize(
+    ("strategy", "expected"),
+    [
+        ({"unmanaged": {}}, []),
+        ({"opportunistic": {}}, []),
+        ({"proactive": {}}, ["web-1"]),
+        ({"proactive": OTHERS_FIRST}, ["web-2"]),
+        ({"proactive": SPARE}, ["web-0"]),
+    ],
+    ids=["unmanaged", "opportunistic", "proactive", "a sort policy", "selectors"],
+)
+def test_the_scale_in_strategy_selects_the_surplus(strategy: Json, expected: list[str]) -> None:
+    members = (a_member("web-0", inside={"spare": "true"}), ONE, TWO)
+    world = a_world(a_pool(2, scaleInStrategy=strategy), *members)
+    assert actions_of(decide(world)) == [f"DeleteMember {name}" for name in expected]
+
+
+@pytest.mark.parametrize(
+    ("strategy", "updated", "restarted"),
+    [
+        ({"unmanaged": {}}, [], []),
+        ({"opportunistic": {}}, ["web-0", "web-1"], []),
+        ({"proactive": OTHERS_FIRST}, ["web-1", "web-0"], ["web-1"]),
+        ({"proactive": SPARE}, ["web-0"], ["web-0"]),
+    ],
+    ids=["unmanaged", "opportunistic", "a sort policy", "selectors"],
+)
+def test_the_update_strategy_selects_what_is_updated_and_restarted(
+    strategy: Json, updated: list[str], restarted: list[str]
+) -> None:
+    pool = a_pool(2, updateStrategy=strategy, maxUnavailable=1)
+    spare: Json = {"inside": {"spare": "true"}}
+    outdated = (a_member("web-0", revision="old", **spare), a_member("web-1", revision="old"))
+    assert sorted(actions_of(decide(a_world(pool, *outdated)))) == sorted(f"UpdateVm {name}" for name in updated)
+    members = (a_member("web-0", mark="b.a", **spare), a_member("web-1", mark="b.a"))
+    world = a_world(pool, *members, runs=tuple(a_run(member) for member in members))
+    assert actions_of(decide(world)) == [f"RestartVm {name}" for name in restarted]
 
 
 @pytest.mark.parametrize(
@@ -165,7 +133,7 @@ def test_a_vm_that_is_being_restarted_is_unavailable() -> None:
     members = tuple(a_member(f"web-{number}", mark="b.a") for number in range(2))
     runs = tuple(a_run(member) for member in members)
     pool = a_pool(2, maxUnavailable=1)
-    assert actions_of(decide(a_world(pool, *members, runs=runs, deletes_sent=frozenset({"run-web-0"})))) == []
+    assert actions_of(decide(a_world(pool, *members, runs=runs, restarts_sent=frozenset({"run-web-0"})))) == []
     assert actions_of(decide(a_world(pool, *members, runs=runs[1:]))) == []
 
 

@@ -12,12 +12,11 @@ from controlplane.api.objects.replica_set import VirtualMachineInstanceReplicaSe
 from controlplane.virt_controller.replicaset.member import Member
 from controlplane.virt_controller.replicaset.world import World
 from tests.controlplane.virt_controller.builders import NOW, STAMP
+from tests.controlplane.virt_controller.members.stand import LABELS
 
 Json = dict[str, Any]
 SET_UID = "5e75e75e-0000"
-LABELS = {"app": "web"}
 POD_GOES = {"type": "Ready", "status": "False", "reason": "PodTerminating"}
-READY = {"type": "Ready", "status": "True"}
 
 
 def a_set(wanted: int | None = None, *, deleting: bool = False, **parts: Any) -> VirtualMachineInstanceReplicaSet:

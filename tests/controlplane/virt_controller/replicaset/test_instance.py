@@ -12,7 +12,8 @@ import msgspec
 import pytest
 
 from controlplane.virt_controller.replicaset.instance import build_vmi, names_of_batch
-from tests.controlplane.virt_controller.replicaset.stage import LABELS, SET_UID, a_set
+from tests.controlplane.virt_controller.members.stand import LABELS
+from tests.controlplane.virt_controller.replicaset.stage import SET_UID, a_set
 
 
 def names(uid: str = SET_UID, batches: int = 1, size: int = 1, **template: Any) -> tuple[str, ...]:

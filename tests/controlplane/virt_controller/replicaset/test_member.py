@@ -12,7 +12,8 @@ import pytest
 
 from controlplane.virt_controller.replicaset.member import fingerprint, read_member
 from tests.controlplane.virt_controller.builders import STAMP
-from tests.controlplane.virt_controller.replicaset.stage import POD_GOES, READY
+from tests.controlplane.virt_controller.members.stand import READY
+from tests.controlplane.virt_controller.replicaset.stage import POD_GOES
 
 OWNER = {"uid": "o", "controller": True}
 META = {"name": "a", "uid": "u", "labels": {"x": "1"}, "resourceVersion": "1"}

@@ -10,43 +10,22 @@ from typing import Any
 
 import pytest
 
-from controlplane.api.objects.kubevirt import KubeVirtConfiguration
 from controlplane.api.objects.resources import VIRTUAL_MACHINE_INSTANCE, VIRTUAL_MACHINE_INSTANCE_REPLICA_SET, Key
-from controlplane.engine.errors import Conflict, Forbidden, Invalid, NotLeader, Unavailable
+from controlplane.engine.errors import Conflict, Forbidden, Invalid, Unavailable
 from controlplane.engine.plan import Outcome
-from controlplane.engine.reconcile import reconcile
 from controlplane.virt_controller.replicaset.reconciler import ReplicaSetReconciler
-from tests.controlplane.virt_controller.replicaset.stage import LABELS, READY
-from tests.controlplane.virt_controller.small_world import SmallWorld
+from tests.controlplane.virt_controller.members.stand import LABELS, READY, WEB, SetProcess
 from tests.support.store import WITH_SETS, Json, Store
 
-WEB = Key("default", "web")
 SET, VMI = VIRTUAL_MACHINE_INSTANCE_REPLICA_SET, VIRTUAL_MACHINE_INSTANCE
-BY_TESTS = pytest.mark.parametrize("caught_up", [True, False], ids=["cache has caught up", "cache is behind"])
 
 
-class Process(SmallWorld):
+class Process(SetProcess):
     """A virt-controller with only the replica set controller."""
 
     def __init__(self, store: Store | None = None) -> None:
         super().__init__(WITH_SETS, store)
-        self.reconciler = ReplicaSetReconciler(
-            replica_sets=self.overlays[SET],
-            vmis=self.overlays[VMI],
-            api=self.api,
-            clock=self.clock,
-            events=self.told,
-            configuration=KubeVirtConfiguration,
-        )
-
-    async def run(self, *, catch_up: bool = True) -> Outcome:
-        outcome = await reconcile(self.reconciler, WEB)
-        if catch_up:
-            self.catch_up()
-        return outcome
-
-    def reasons(self) -> list[str]:
-        return [reason for _unused, reason, _unused in self.told.events]
+        self.reconciler = ReplicaSetReconciler(replica_sets=self.overlays[SET], vmis=self.overlays[VMI], **self.parts)
 
 
 class Stand(Process):
@@ -90,7 +69,7 @@ class Stand(Process):
 
     @property
     def vmis(self) -> dict[str, Json]:
-        return {key.name: body for key, body in self.store.list(VMI)}
+        return self.objects(VMI)
 
     @property
     def staying(self) -> list[str]:
@@ -98,18 +77,6 @@ class Stand(Process):
 
     def owners_of(self, name: str) -> list[str]:
         return [owner["name"] for owner in self.vmis[name]["metadata"].get("ownerReferences", [])]
-
-
-def lose_answer(stand: Stand, verb: str) -> None:
-    """Carry out the next write of this kind, and lose its response."""
-    done = getattr(stand.store, verb)
-
-    def lost(*args: Any, **options: Any) -> Json:
-        setattr(stand.store, verb, done)
-        done(*args, **options)
-        raise Unavailable("connection reset")
-
-    setattr(stand.store, verb, lost)
 
 
 async def test_scaling_up_costs_two_status_writes_and_the_creates() -> None:
@@ -159,17 +126,6 @@ async def test_an_unchanged_set_costs_no_requests() -> None:
     assert stand.calls == []
 
 
-async def test_a_final_vmi_is_replaced_with_another_name_and_deleted() -> None:
-    stand = Stand(1)
-    await stand.run()
-    (first,) = stand.vmis
-    stand.report(first, phase="Failed", phaseTransitionTimestamps=[{"phase": "Running"}])
-    stand.catch_up()
-    await stand.run()
-    (second,) = stand.staying
-    assert second != first
-
-
 async def test_a_refused_create_does_not_block_the_others() -> None:
     stand = Stand(3)
     refused = iter([None, Forbidden("exceeded quota"), None])
@@ -193,28 +149,16 @@ async def test_a_refused_create_does_not_block_the_others() -> None:
     assert stand.set["status"] == {"replicas": 3, "labelSelector": "app=web", "batches": 1}
 
 
-async def test_a_final_vmi_is_deleted_although_a_quota_refuses_its_replacement() -> None:
-    stand = Stand(1)
-    await stand.run()
-    (first,) = stand.vmis
-    stand.report(first, phase="Failed")
-    stand.catch_up()
-    stand.direct.refusals["create VirtualMachineInstance"] = Forbidden("exceeded quota")
-    await stand.run()
-    assert stand.staying == []
-
-
-@BY_TESTS
-async def test_a_create_with_a_lost_response_is_not_repeated_under_another_name(caught_up: bool) -> None:
+async def test_a_create_with_a_lost_response_is_not_repeated_under_another_name() -> None:
     stand = Stand(2)
     await stand.run()
     stand.change(replicas=4)
     stand.catch_up()
-    lose_answer(stand, "create")
-    outcome = await stand.run(catch_up=caught_up)
+    stand.lose_response("create")
+    outcome = await stand.run(catch_up=False)
     assert isinstance(outcome.error, Unavailable)
     for _unused in range(3):
-        await stand.run(catch_up=caught_up)
+        await stand.run(catch_up=False)
     assert len(stand.vmis) == 4
 
 
@@ -231,33 +175,7 @@ async def test_only_a_create_without_a_response_is_unconfirmed() -> None:
 
     stand.store.create = create  # type: ignore[method-assign]
     await stand.run(catch_up=False)
-    world = stand.reconciler.observe(WEB)
-    assert world is not None
-    assert world.unconfirmed == {names[1]}
-
-
-@BY_TESTS
-async def test_a_batch_with_a_lost_response_begins_once(caught_up: bool) -> None:
-    stand = Stand(2)
-    lose_answer(stand, "patch")
-    await stand.run(catch_up=caught_up)
-    outcome = await stand.run(catch_up=caught_up)
-    assert isinstance(outcome.error, Conflict) is not caught_up
-    stand.catch_up()
-    await stand.run()
-    assert (len(stand.vmis), stand.set["status"]["batches"]) == (2, 1)
-
-
-@BY_TESTS
-async def test_a_delete_with_a_lost_response_deletes_no_other_vmi(caught_up: bool) -> None:
-    stand = Stand(3)
-    await stand.run()
-    stand.change(replicas=2)
-    stand.catch_up()
-    lose_answer(stand, "delete")
-    for _unused in range(3):
-        await stand.run(catch_up=caught_up)
-    assert len(stand.staying) == 2
+    assert stand.observe().unconfirmed == {names[1]}
 
 
 async def test_a_new_leader_begins_no_batch_before_it_has_read_the_earlier_ones() -> None:
@@ -273,33 +191,10 @@ async def test_a_new_leader_begins_no_batch_before_it_has_read_the_earlier_ones(
     assert (await successor.run(), len(stand.vmis)) == (Outcome(), 2)
 
 
-async def test_a_new_leader_continues_a_batch() -> None:
-    stand = Stand(3)
-    successor = Process(stand.store)
-    successor.start()
-    created = iter([None, NotLeader("deposed")])
-    create = stand.store.create
-
-    def deposed(*args: Any) -> Json:
-        error = next(created, None)
-        if error is not None:
-            raise error
-        return create(*args)
-
-    stand.store.create = deposed  # type: ignore[method-assign]
-    await stand.run()
-    assert len(stand.vmis) == 1
-    successor.catch_up(SET)
-    assert (await successor.run(catch_up=False), len(stand.vmis)) == (Outcome(requeue_after=1.0), 1)
-    successor.catch_up()
-    await successor.run()
-    assert (len(stand.vmis), stand.set["status"]["batches"]) == (3, 1)
-
-
 async def test_an_unseen_vmi_counts_when_the_set_is_scaled_down() -> None:
     """One of the two names of the batch exists, and its response was lost."""
     stand = Stand(2)
-    lose_answer(stand, "create")
+    stand.lose_response("create")
     await stand.run(catch_up=False)
     stand.change(replicas=1)
     stand.catch_up(SET)
@@ -308,36 +203,7 @@ async def test_an_unseen_vmi_counts_when_the_set_is_scaled_down() -> None:
     assert stand.calls.count("get VirtualMachineInstance") == 2
 
 
-async def test_a_lost_response_makes_a_free_name_uncertain() -> None:
-    """Two names, one wanted VMI: it is created with a lost response, and the other name was confirmed absent before."""
-    stand = Stand(2)
-    stand.direct.refusals["create VirtualMachineInstance"] = Forbidden("exceeded quota")
-    await stand.run()
-    stand.direct.refusals.clear()
-    stand.change(replicas=1)
-    stand.catch_up()
-    lose_answer(stand, "create")
-    await stand.run(catch_up=False)
-    (first,) = stand.vmis
-    stand.calls.clear()
-    await stand.run(catch_up=False)
-    assert list(stand.vmis) == [first]
-    assert stand.calls.count("get VirtualMachineInstance") == 1
-    assert "create VirtualMachineInstance" not in stand.calls
-
-
-async def test_one_of_two_names_is_created_when_neither_exists() -> None:
-    stand = Stand(2)
-    stand.direct.refusals["create VirtualMachineInstance"] = Forbidden("exceeded quota")
-    await stand.run()
-    stand.direct.refusals.clear()
-    stand.change(replicas=1)
-    stand.catch_up()
-    await stand.run()
-    assert len(stand.vmis) == 1
-
-
-@pytest.mark.parametrize("what", ["fewer", "paused", "deleted", "another"])
+@pytest.mark.parametrize("what", ["fewer", "deleted", "another"])
 async def test_a_changed_set_is_read_before_creating_or_deleting(what: str) -> None:
     """A leader whose watch of sets is behind: the set was scaled, paused or replaced."""
     stand = Stand(2)
@@ -346,7 +212,6 @@ async def test_a_changed_set_is_read_before_creating_or_deleting(what: str) -> N
     stand.catch_up()
     changes: dict[str, Callable[[], object]] = {
         "fewer": lambda: stand.change(replicas=2),
-        "paused": lambda: stand.change(paused=True),
         "deleted": lambda: stand.store.delete(SET, WEB),
         "another": lambda: (stand.store.delete(SET, WEB), stand.make_set(0)),
     }
@@ -361,16 +226,12 @@ async def test_a_set_is_read_again_after_a_lost_status_response() -> None:
     stand = Stand(1)
     await stand.run()
     await stand.run()
-    world = stand.reconciler.observe(WEB)
-    assert world is not None
-    assert world.is_current
+    assert stand.observe().is_current
     stand.report(stand.staying[0], phase="Running", conditions=[READY])
     stand.catch_up(VMI)
-    lose_answer(stand, "patch")
+    stand.lose_response("patch")
     assert isinstance((await stand.run(catch_up=False)).error, Unavailable)
-    unsure = stand.reconciler.observe(WEB)
-    assert unsure is not None
-    assert not unsure.is_current
+    assert not stand.observe().is_current
 
 
 async def test_a_batch_is_not_begun_with_an_old_version_of_the_set() -> None:
@@ -380,14 +241,6 @@ async def test_a_batch_is_not_begun_with_an_old_version_of_the_set() -> None:
     assert isinstance(outcome.error, Conflict)
     await stand.run()
     assert len(stand.vmis) == 1
-
-
-async def test_a_batch_is_not_begun_for_another_set_with_the_same_name() -> None:
-    stand = Stand(5)
-    stand.store.delete(SET, WEB)
-    stand.make_set(0)
-    assert isinstance((await stand.run(catch_up=False)).error, Conflict)
-    assert "status" not in stand.set
 
 
 async def test_a_vmi_that_was_released_meanwhile_is_not_deleted() -> None:
@@ -433,16 +286,6 @@ async def test_a_vmi_that_another_controller_adopted_meanwhile_is_not_adopted() 
     assert stand.owners_of("a") == ["a"]
 
 
-async def test_a_deleting_set_does_not_adopt() -> None:
-    """The cache does not show the deletion yet: the controller asks the API server."""
-    stand = Stand(1)
-    stand.make_vmi("a")
-    stand.catch_up()
-    stand.store.delete(SET, WEB, propagation="Orphan")
-    assert isinstance((await stand.run()).error, Conflict)
-    assert stand.owners_of("a") == []
-
-
 async def test_an_unselected_vmi_is_released_and_replaced() -> None:
     stand = Stand(1)
     stand.make_vmi("a", {"kind": "Team", "name": "shop", "uid": "t"}, stand.owner())
@@ -467,9 +310,7 @@ async def test_a_name_of_a_foreign_vmi_is_not_used() -> None:
     stand = Stand(2)
     stand.direct.refusals["create VirtualMachineInstance"] = Invalid("not now")
     await stand.run()
-    world = stand.reconciler.observe(WEB)
-    assert world is not None
-    stand.make_vmi(world.unmade[0], {"kind": "VirtualMachine", "name": "x", "uid": "v", "controller": True})
+    stand.make_vmi(stand.observe().unmade[0], {"kind": "VirtualMachine", "name": "x", "uid": "v", "controller": True})
     stand.direct.refusals.clear()
     for _unused in range(3):
         await stand.run(catch_up=False)
@@ -563,24 +404,3 @@ async def test_a_change_of_the_set_ends_the_back_off() -> None:
     stand.change(template={"spec": {"domain": {"memory": {"guest": "128Mi"}}}})
     stand.catch_up()
     await stand.until_made(1)
-
-
-async def test_a_name_of_an_incomplete_batch_is_not_created_again_during_a_back_off() -> None:
-    stand, create = Stand(replicas=2), Store.create
-    names: list[str] = []
-
-    def limited(resource: Any, namespace: str, body: Json, **options: Any) -> Json:
-        if resource == VMI and names and body["metadata"]["name"] not in names:
-            raise Forbidden("exceeded quota")
-        if resource == VMI:
-            names.append(body["metadata"]["name"])
-        return create(stand.store, resource, namespace, body, **options)
-
-    stand.store.create = limited  # type: ignore[method-assign]
-    for _unused in range(8):
-        await stand.run()
-        for name in stand.vmis:
-            stand.report(name, phase="Failed")
-            stand.store.patch(VMI, Key("default", name), {"metadata": {"finalizers": None}})
-        stand.catch_up()
-    assert len(names) == 2, "one in each place"

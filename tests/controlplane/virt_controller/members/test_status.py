@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The status of a replica set."""
+"""The status of a replica set or pool."""
 
 from __future__ import annotations
 
@@ -12,10 +12,14 @@ import pytest
 from controlplane.api.objects.decode import encode
 from controlplane.engine.errors import Forbidden, Invalid, Throttled
 from controlplane.engine.plan import RefusedStep, WriteStatus
+from controlplane.virt_controller.members.status import derive_status, explain, status_of_batch
 from controlplane.virt_controller.members.world import AdoptMember, BeginBatch, CreateMember, DeleteMember
-from controlplane.virt_controller.replicaset.status import derive_status, status_of_batch
+from controlplane.virt_controller.pool.world import World as PoolWorld
+from controlplane.virt_controller.replicaset.world import World as ReplicaSetWorld
 from tests.controlplane.virt_controller.builders import STAMP
-from tests.controlplane.virt_controller.replicaset.stage import POD_GOES, READY, a_member, a_set, a_world
+from tests.controlplane.virt_controller.members.stand import READY
+from tests.controlplane.virt_controller.pool import stage as pools
+from tests.controlplane.virt_controller.replicaset.stage import POD_GOES, a_member, a_set, a_world
 
 SELECTOR = {"labelSelector": "app=web"}
 A, B = a_member("a", ready=READY), a_member("b")
@@ -53,31 +57,46 @@ def test_the_condition_of_a_pause_is_set_and_removed() -> None:
     paused = {**PAUSED, "lastTransitionTime": STAMP}
     assert status_of(a_set(paused=True)) == {**SELECTOR, "conditions": [paused]}
     assert status_of(a_set(conditions=[paused], **SELECTOR)) == SELECTOR
+    (of_pool,) = encode(derive_status(pools.a_world(pools.a_pool(paused=True)), None))["conditions"]
+    assert (of_pool["reason"], of_pool["message"]) == ("SuccessfulPaused", "Pool controller is paused")
 
 
 @pytest.mark.parametrize(
-    ("step", "error", "reason", "words"),
+    ("step", "error", "of_set", "of_pool", "words"),
     [
         (
             CreateMember("x", "y"),
-            Forbidden("exceeded quota"),
+            Forbidden("quota"),
             "FailedCreate",
-            "exceeded quota; look at the namespace's",
+            "FailedScaleOut",
+            "quota; look at",
         ),
-        (CreateMember("x", "y"), Invalid("bad name"), "FailedCreate", "bad name; correct spec.template"),
-        (BeginBatch(1, "y"), Throttled("later"), "FailedCreate", "later; it is tried again by itself"),
-        (DeleteMember(A, "y"), Forbidden("no"), "FailedDelete", "no; look at"),
-        (AdoptMember(A, "y"), Forbidden("no"), "FailedUpdate", "no; look at"),
-        (WriteStatus("y"), Invalid("no"), "FailedUpdate", "no; compare the installed CRDs"),
+        (CreateMember("x", "y"), Invalid("bad"), "FailedCreate", "FailedScaleOut", "bad; correct spec.template"),
+        (
+            BeginBatch(1, "y"),
+            Throttled("later"),
+            "FailedCreate",
+            "FailedScaleOut",
+            "later; it is tried again",
+        ),
+        (DeleteMember(A, "y"), Forbidden("no"), "FailedDelete", "FailedScaleIn", "no; look at"),
+        (DeleteMember(A, "y", is_update=True), Forbidden("no"), "FailedUpdate", "FailedUpdate", "no; look at"),
+        (AdoptMember(A, "y"), Forbidden("no"), "FailedUpdate", "FailedUpdate", "no; look at"),
+        (WriteStatus("y"), Invalid("no"), "FailedUpdate", "FailedUpdate", "no; compare the installed CRDs"),
     ],
+    ids=["quota", "invalid", "batch", "delete", "replace", "adopt", "status"],
 )
-def test_a_refusal_sets_a_condition_that_a_success_removes(step: Any, error: Any, reason: str, words: str) -> None:
+def test_a_refusal_sets_a_condition_that_a_success_removes(
+    step: Any, error: Any, of_set: str, of_pool: str, words: str
+) -> None:
     status = status_of(a_set(), problem=RefusedStep(step, error))
     assert status is not None
     (failure,) = status["conditions"]
-    assert (failure["type"], failure["status"], failure["reason"]) == ("ReplicaFailure", "True", reason)
+    assert (failure["type"], failure["status"], failure["reason"]) == ("ReplicaFailure", "True", of_set)
     assert failure["message"].startswith(words)
     assert status_of(a_set(conditions=[failure], **SELECTOR)) == SELECTOR
+    assert explain(ReplicaSetWorld.reasons, RefusedStep(step, error)) == (of_set, failure["message"])
+    assert explain(PoolWorld.reasons, RefusedStep(step, error)) == (of_pool, failure["message"])
 
 
 def test_an_invalid_selector_is_a_failure() -> None:
@@ -89,6 +108,8 @@ def test_an_invalid_selector_is_a_failure() -> None:
 def test_a_batch_has_the_next_number() -> None:
     status = status_of_batch(a_world(a_set(5, batches=6), A), BeginBatch(4, "y"))
     assert encode(status) == {**SELECTOR, "replicas": 1, "readyReplicas": 1, "batches": 7, "batchSize": 4}
+    of_pool = status_of_batch(pools.a_world(pools.a_pool()), BeginBatch((0, 2), "y"))
+    assert (of_pool.batches, of_pool.begun) == (1, (0, 2))
 
 
 def test_a_batch_is_open_until_all_of_its_names_exist() -> None:
