@@ -13,7 +13,7 @@ from controlplane.api.registry import KINDS
 from controlplane.api.schema.crds import crd
 from tests.controlplane.api.test_crds_served import CRDS
 from tests.controlplane.policies.controller_rows import CONTROLLER_ROWS, SERVING_ROWS
-from tests.controlplane.policies.event_rows import EVENT_ROWS, EVENTS, TO_BE_CHANGED, told
+from tests.controlplane.policies.event_rows import EVENT_ROWS, EVENTS, TO_BE_CHANGED, an_event
 from tests.controlplane.policies.handler_rows import CUSTOM, LEASE_ROWS, NODE_ROWS, READY, STARTED, VMI_ROWS, lease
 from tests.controlplane.policies.manager_rows import LABEL_APPLIED, OTHERS_LEASE
 from tests.controlplane.policies.migration_rows import MOVING
@@ -58,12 +58,12 @@ CANARIES = (
     PLACING_ROWS["a plain Pod placed as a launcher"],
 )
 """A refused request for each policy: the API server enforces a policy a moment after its creation."""
-TAKEN = (
+ACCEPTED = (
     NODE_ROWS["it says that it serves"],
     CONTROLLER_ROWS["no machines there"],
     SERVING_ROWS["its guest is there"],
     LEASE_ROWS["its heartbeat"],
-    EVENT_ROWS["a guest's story"],
+    EVENT_ROWS["as virt-handler makes it"],
     VMI_ROWS["what its guest tells"],
     POD_ROWS["a tenant's plain Pod"],
     POD_ROWS["virt-controller makes a launcher"],
@@ -138,7 +138,7 @@ def populate(send: Replay) -> None:
     for name in ("virt-controller", "virt-handler-node-1", "virt-handler-node-2"):
         send.admin("POST", LEASES, lease(name))
     assert send(Request(ROOT, "APPLY", OTHERS_LEASE, LABEL_APPLIED, "kubectl"), for_real=True).is_taken
-    send.admin("POST", EVENTS, told(metadata={"name": TO_BE_CHANGED, "namespace": "default"}))
+    send.admin("POST", EVENTS, an_event(metadata={"name": TO_BE_CHANGED, "namespace": "default"}))
     for name, phase in PHASES.items():
         make_instance(send, name.lower(), phase, "node-1")
     make_instance(send, "others", "Running", "node-2")
@@ -162,7 +162,7 @@ def make_pods(send: Replay) -> None:
 def in_force(send: Replay) -> bool:
     facts = read(send)
     return all(words in send(request, facts).message for request, words in CANARIES if words) and all(
-        send(request, facts).is_taken for request, _unused in TAKEN
+        send(request, facts).is_taken for request, _unused in ACCEPTED
     )
 
 

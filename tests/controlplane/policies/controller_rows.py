@@ -63,7 +63,7 @@ ONE_CONDITION = "may say of a launcher Pod only whether its guest is there"
 THERE = {"type": UNPAUSED, "status": "True"}
 
 
-def told(words: str | None, path: str = LAUNCHER, **changed: Any) -> Row:
+def pod_status(words: str | None, path: str = LAUNCHER, **changed: Any) -> Row:
     return patch({"status": changed}, words, f"{path}/status")
 
 
@@ -80,14 +80,14 @@ def beside(words: str | None, *more: Json, without: str = "") -> Row:
 SERVING_ROWS: dict[str, Row] = {
     "its guest is there": beside(None, THERE),
     "its guest is not there": beside(None, {**THERE, "status": "False"}),
-    "a Pod that is no launcher": told(NO_LAUNCHER, PLAIN, conditions=[THERE]),
+    "a Pod that is no launcher": pod_status(NO_LAUNCHER, PLAIN, conditions=[THERE]),
     "another condition": beside(ONE_CONDITION, THERE, {"type": "Ready", "status": "True"}),
     "another condition taken off": beside(ONE_CONDITION, THERE, without="PodScheduled"),
-    "where its traffic goes": told(ONE_CONDITION, podIP="192.0.2.7", podIPs=[{"ip": "192.0.2.7"}]),
-    "that it has ended": told(ONE_CONDITION, phase="Failed"),
-    "why": told(ONE_CONDITION, reason="Evicted", message="x"),
-    "that it is resized": told(ONE_CONDITION, resize="Infeasible"),
-    "that its container runs": told(
+    "where its traffic goes": pod_status(ONE_CONDITION, podIP="192.0.2.7", podIPs=[{"ip": "192.0.2.7"}]),
+    "that it has ended": pod_status(ONE_CONDITION, phase="Failed"),
+    "why": pod_status(ONE_CONDITION, reason="Evicted", message="x"),
+    "that it is resized": pod_status(ONE_CONDITION, resize="Infeasible"),
+    "that its container runs": pod_status(
         ONE_CONDITION, containerStatuses=[{"name": "compute", "image": "x", "imageID": "x", "state": {"running": {}}}]
     ),
 }

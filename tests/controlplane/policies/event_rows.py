@@ -16,30 +16,30 @@ from tests.controlplane.policies.replay import Json, Request, Who
 
 EVENTS = "/api/v1/namespaces/default/events"
 NEWER = "/apis/events.k8s.io/v1/namespaces/default/events"
-STORY = EventSpec("GuestCrashed", "the guest crashed", "Warning")
+CRASH = EventSpec("GuestCrashed", "the guest crashed", "Warning")
 IN_ITS_NAME = "in its own name and its node's"
 ABOUT_VMIS = "only about VirtualMachineInstances"
 NOTHING_MORE = "nothing but what it tells"
 ONLY_MAKES = "may only make Events"
 
 
-def told(**changed: Any) -> Json:
+def an_event(**changed: Any) -> Json:
     """Return an Event exactly as virt-handler makes it, with these changes."""
     vmi = {
         "apiVersion": "kubevirt.io/v1",
         "kind": "VirtualMachineInstance",
         "metadata": {"name": "running", "namespace": "default", "uid": "0000aaaa", "resourceVersion": "7"},
     }
-    body = event_body(vmi, STORY, component="virt-handler", instance="node-1", now=1_800_000_000.0)
+    body = event_body(vmi, CRASH, component="virt-handler", instance="node-1", now=1_800_000_000.0)
     return {**body, **changed}
 
 
 def about(**changed: Any) -> Json:
-    return told(involvedObject={**told()["involvedObject"], **changed})
+    return an_event(involvedObject={**an_event()["involvedObject"], **changed})
 
 
 def named(**changed: Any) -> Json:
-    return told(metadata={**told()["metadata"], **changed})
+    return an_event(metadata={**an_event()["metadata"], **changed})
 
 
 def row(body: Json, words: str | None, who: Who | None = None) -> Row:
@@ -51,19 +51,19 @@ KUBELETS = {
     "source": {"component": "kubelet", "host": "node-2"},
     "reason": "FailedMount",
 }
-TO_BE_CHANGED = "told"
+TO_BE_CHANGED = "existing"
 """The name of an existing Event."""
 
 EVENT_ROWS: dict[str, Row] = {
-    "a guest's story": row(told(), None),
-    "a longest story": row(told(message="x" * 1024), None),
-    "by a token without a node": row(told(), "names no node", NOBODYS),
-    "as another node's": row(told(), IN_ITS_NAME, Who(HANDLER.user, "node-2").unbound),
-    "as a kubelet, about a Pod": row(told(**KUBELETS), ABOUT_VMIS),
-    "as a kubelet": row(told(source={"component": "kubelet", "host": "node-1"}), IN_ITS_NAME),
-    "as virt-controller": row(told(reportingComponent="virt-controller"), IN_ITS_NAME),
-    "from nowhere": row(told(source={"component": "virt-handler"}), IN_ITS_NAME),
-    "by another instance": row(told(reportingInstance="node-2"), IN_ITS_NAME),
+    "as virt-handler makes it": row(an_event(), None),
+    "the longest message": row(an_event(message="x" * 1024), None),
+    "by a token without a node": row(an_event(), "names no node", NOBODYS),
+    "as another node's": row(an_event(), IN_ITS_NAME, Who(HANDLER.user, "node-2").unbound),
+    "as a kubelet, about a Pod": row(an_event(**KUBELETS), ABOUT_VMIS),
+    "as a kubelet": row(an_event(source={"component": "kubelet", "host": "node-1"}), IN_ITS_NAME),
+    "as virt-controller": row(an_event(reportingComponent="virt-controller"), IN_ITS_NAME),
+    "from nowhere": row(an_event(source={"component": "virt-handler"}), IN_ITS_NAME),
+    "by another instance": row(an_event(reportingInstance="node-2"), IN_ITS_NAME),
     "about a Pod": row(about(apiVersion="v1", kind="Pod"), ABOUT_VMIS),
     "about another group's machine": row(about(apiVersion="x.kubevirt.io/v1"), ABOUT_VMIS),
     "about a machine of a very long version": row(about(apiVersion="kubevirt.io/" + "x" * 100_000), ABOUT_VMIS),
@@ -74,10 +74,10 @@ EVENT_ROWS: dict[str, Row] = {
     "with an owner": row(named(ownerReferences=[OWNER]), NOTHING_MORE),
     "with labels": row(named(labels={"x": "y"}), NOTHING_MORE),
     "with annotations": row(named(annotations={"x": "y" * 100_000}), NOTHING_MORE),
-    "with another object": row(told(related={"kind": "Pod", "name": "x" * 100_000}), NOTHING_MORE),
-    "a book": row(told(message="x" * 1025), NOTHING_MORE),
-    "a very long reason": row(told(reason="x" * 65), NOTHING_MORE),
-    "in the newer group's words": (
+    "with another object": row(an_event(related={"kind": "Pod", "name": "x" * 100_000}), NOTHING_MORE),
+    "a too long message": row(an_event(message="x" * 1025), NOTHING_MORE),
+    "a very long reason": row(an_event(reason="x" * 65), NOTHING_MORE),
+    "through the newer API group": (
         Request(
             CAPTURED,
             "POST",
@@ -97,6 +97,6 @@ EVENT_ROWS: dict[str, Row] = {
         ),
         ABOUT_VMIS,
     ),
-    "one changed": (Request(CAPTURED, "PATCH", f"{EVENTS}/{TO_BE_CHANGED}", {"message": "x"}), ONLY_MAKES),
-    "one deleted": (Request(CAPTURED, "DELETE", f"{EVENTS}/{TO_BE_CHANGED}"), ONLY_MAKES),
+    "a change": (Request(CAPTURED, "PATCH", f"{EVENTS}/{TO_BE_CHANGED}", {"message": "x"}), ONLY_MAKES),
+    "a deletion": (Request(CAPTURED, "DELETE", f"{EVENTS}/{TO_BE_CHANGED}"), ONLY_MAKES),
 }

@@ -60,7 +60,7 @@ FAR = {"metadata": {"labels": {"kubevirt.io/schedulable": "false"}}}
 NO_KVM = KvmFinding(is_usable=False, reason="the node has no /dev/kvm")
 LONGEST = bytes(768)
 """The longest certificate that fits."""
-DOOR = {
+ENDPOINT = {
     **node.door_annotations("2001:db8:1111:2222:3333:4444:5555:6666", 65535, LONGEST),
     CERTIFICATE: base64.b64encode(LONGEST).decode(),
     CONTROL_PLANE_IMAGE: f"registry.example.com/virtops/control-plane@sha256:{'0' * 64} sha256:{'0' * 64}",
@@ -80,13 +80,13 @@ PROCESSOR = {
 """More models and features than libvirt has ever reported for a CPU."""
 
 NODE_ROWS: dict[str, Row] = {
-    "it says that it serves": patch(MINE, node.serving_patch(NO_KVM, 0, DOOR), None),
+    "it says that it serves": patch(MINE, node.serving_patch(NO_KVM, 0, ENDPOINT), None),
     "it says what its processor has": patch(MINE, PROCESSOR, None),
     "it says of its processor what is no yes": patch(
         MINE, {"metadata": {"labels": {"cpu-model.node.kubevirt.io/EPYC": "false"}}}, ONLY_OURS
     ),
     "it says very much of its processor": metadata(
-        MINE, "at most 640", labels={f"cpu-feature.node.kubevirt.io/f{one}": "true" for one in range(641)}
+        MINE, "at most 640", labels={f"cpu-feature.node.kubevirt.io/f{number}": "true" for number in range(641)}
     ),
     "it says that it leaves": patch(MINE, node.leaving_patch(), None),
     "it takes a label of ours off": patch(MINE, {"metadata": {"labels": {"kubevirt.io/kvm-usable": None}}}, None),
@@ -109,8 +109,10 @@ NODE_ROWS: dict[str, Row] = {
     "a very long annotation": patch(
         MINE, {"metadata": {"annotations": {"kubevirt.io/heartbeat": "x" * 1025}}}, "at most 1024 characters"
     ),
-    "very many labels": metadata(MINE, "at most 64", labels={f"kubevirt.io/{one}": "" for one in range(65)}),
-    "very many annotations": metadata(MINE, "at most 64", annotations={f"kubevirt.io/{one}": "" for one in range(65)}),
+    "very many labels": metadata(MINE, "at most 64", labels={f"kubevirt.io/{number}": "" for number in range(65)}),
+    "very many annotations": metadata(
+        MINE, "at most 64", annotations={f"kubevirt.io/{number}": "" for number in range(65)}
+    ),
     "its node's status": patch(MINE, {"status": {"capacity": {"cpu": "999"}}}, NOT_STATUS),
     "its node's status taken off": patch(MINE, {"status": None}, NOT_STATUS),
     "a node made": (
@@ -159,7 +161,7 @@ LEASE_ROWS: dict[str, Row] = {
         Request(Who(HANDLER.user, "node-3"), "POST", LEASES, first_lease(annotations={"a": "x" * 200_000})),
         NO_NOTES,
     ),
-    "its Lease with very many labels": metadata(OWN, NO_NOTES, labels={f"l{one}": "" for one in range(10_000)}),
+    "its Lease with very many labels": metadata(OWN, NO_NOTES, labels={f"l{number}": "" for number in range(10_000)}),
     "its Lease with a long annotation": metadata(OWN, NO_NOTES, annotations={"a": "x" * 200_000}),
     "the leader's Lease": patch(LEADERS, BEAT, ONLY_OWN),
     "the leader's Lease, made": (Request(HANDLER, "POST", LEASES, lease("virt-controller-2")), ONLY_OWN),
@@ -187,13 +189,13 @@ LEASE_ROWS: dict[str, Row] = {
 }
 
 
-def written(path: str, state: State, told: AgentState | None = None) -> Callable[[Facts], Json]:
+def written(path: str, state: State, agent: AgentState | None = None) -> Callable[[Facts], Json]:
     """Return the status that virt-handler writes for this observed state and this state of the agent."""
 
     def body(facts: Facts) -> Json:
         vmi = decode_vmi(facts[path.removesuffix("/status")])
         (pod_uid,), uid = vmi.status.active_pods, vmi.metadata.uid
-        status = seen(state, observed=observed(uid=uid, pod_uid=pod_uid), told=told)
+        status = seen(state, observed=observed(uid=uid, pod_uid=pod_uid), told=agent)
         derived = derive_status(a_world(vmi, a_launcher(status, a_pod(pod_uid, owner_uid=uid))), None)
         assert derived is not None
         return {"status": merge_patch(encode(vmi.status), encode(derived))}
@@ -201,7 +203,7 @@ def written(path: str, state: State, told: AgentState | None = None) -> Callable
     return body
 
 
-TOLD = AgentState(
+FULL_REPORT = AgentState(
     is_connected=True,
     info=Info("1.0", ("guest-ping",)),
     os=OsInfo(*("\u20ac" * 128 for _unused in range(8))),
@@ -228,7 +230,7 @@ NOT_NOW = "is not virt-handler's to write"
 VMI_ROWS: dict[str, Row] = {
     "a guest was seen running": patch(NEW, written(NEW, RUNNING), None),
     "a guest was found again": patch(LOST, written(LOST, RUNNING), None),
-    "a guest's agent has told a lot": patch(WEB, written(WEB, RUNNING, TOLD), None),
+    "the largest report of an agent": patch(WEB, written(WEB, RUNNING, FULL_REPORT), None),
     "a guest's agent is gone": patch(WEB, written(WEB, State(Life.PAUSED, "user"), AgentState()), None),
     "a guest was paused": patch(WEB, written(WEB, State(Life.PAUSED, "user")), None),
     "a guest shut down": patch(WEB, written(WEB, State(Life.SHUT_OFF, "shutdown")), None),

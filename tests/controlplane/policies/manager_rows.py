@@ -13,11 +13,11 @@ from typing import Any
 
 from controlplane.api.objects.lease import lease_name
 from controlplane.virt_handler.node import labels as node
-from tests.controlplane.policies.event_rows import EVENTS, told
+from tests.controlplane.policies.event_rows import EVENTS, an_event
 from tests.controlplane.policies.handler_rows import (
     BEAT,
     CAPTURED,
-    DOOR,
+    ENDPOINT,
     HANDLER,
     MINE,
     NO_KVM,
@@ -34,7 +34,7 @@ AS_ITSELF = "virt-handler writes as field manager virt-handler"
 NO_APPLY = "by a patch that is no server-side apply"
 AS_THEY_WERE = "says nothing of who else wrote what (managedFields)"
 NO_BOOK = "more than there may be of who wrote what (managedFields)"
-SAID = {"status": {"guestOSInfo": {"name": "CirrOS"}}}
+STATUS = {"status": {"guestOSInfo": {"name": "CirrOS"}}}
 
 
 def managers(api_version: str, number: int) -> list[Json]:
@@ -97,12 +97,12 @@ def with_more(entry: Json) -> Json:
     return {**entry, "fieldsV1": {**fields, "f:spec": {"f:taints": {}}, "f:metadata": noted}}
 
 
-def ways(who: Who, path: str, found: Json, said: list[Json] | None) -> list[Request]:
+def ways(who: Who, path: str, stored: Json, managed_fields: list[Json] | None) -> list[Request]:
     """Return each way to set an object's managedFields, with this account's rights and with all rights."""
-    body = {"metadata": {"managedFields": said}}
-    whole = {**found, "metadata": {**found["metadata"], "managedFields": said}}
+    body = {"metadata": {"managedFields": managed_fields}}
+    whole = {**stored, "metadata": {**stored["metadata"], "managedFields": managed_fields}}
     del whole["metadata"]["resourceVersion"]
-    operations = [{"op": "add", "path": "/metadata/managedFields", "value": said}]
+    operations = [{"op": "add", "path": "/metadata/managedFields", "value": managed_fields}]
     return [
         Request(account, verb, path, value)
         for account in (who, who.unbound)
@@ -114,7 +114,7 @@ FINALIZERS: Json = {"f:finalizers": {}}
 LABELS: Json = {"f:labels": {"f:a": {}}}
 
 MANAGER_ROWS: dict[str, Row] = {
-    "its node": row("PATCH", MINE, node.serving_patch(NO_KVM, 0, DOOR), AS_ITSELF, "m-1"),
+    "its node": row("PATCH", MINE, node.serving_patch(NO_KVM, 0, ENDPOINT), AS_ITSELF, "m-1"),
     "its node, by no name": row("PATCH", MINE, node.leaving_patch(), AS_ITSELF, ""),
     "its node, applied": row("APPLY", MINE, LABELLED, AS_ITSELF, "m-1"),
     "its node, applied in its name": row("APPLY", MINE, LABELLED, NO_APPLY),
@@ -137,11 +137,11 @@ MANAGER_ROWS: dict[str, Row] = {
         Request(Who(HANDLER.user, "node-2"), "PATCH", OTHERS_LEASE, {"metadata": {"managedFields": None}}),
         None,
     ),
-    "an Event": row("POST", EVENTS, told(), AS_ITSELF, "m-1"),
+    "an Event": row("POST", EVENTS, an_event(), AS_ITSELF, "m-1"),
     "an Event, with a book": row(
-        "POST", EVENTS, told(metadata={**told()["metadata"], "managedFields": managers("v1", 2)}), NO_BOOK
+        "POST", EVENTS, an_event(metadata={**an_event()["metadata"], "managedFields": managers("v1", 2)}), NO_BOOK
     ),
-    "its machine": row("PATCH", WEB, SAID, AS_ITSELF, "m-1"),
+    "its machine": row("PATCH", WEB, STATUS, AS_ITSELF, "m-1"),
     "its machine, applied": row("APPLY", WEB, APPLIED, AS_ITSELF, "m-1"),
-    "its machine, by the old version's name": row("PATCH", WEB.replace("/v1/", "/v1alpha3/"), SAID, AS_ITSELF, "m-1"),
+    "its machine, by the old version's name": row("PATCH", WEB.replace("/v1/", "/v1alpha3/"), STATUS, AS_ITSELF, "m-1"),
 }

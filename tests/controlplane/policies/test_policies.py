@@ -29,7 +29,7 @@ from tests.controlplane.policies.cluster import (
 )
 from tests.controlplane.policies.controller_rows import CONTROLLER_ROWS, SERVING_ROWS
 from tests.controlplane.policies.event_rows import EVENT_ROWS
-from tests.controlplane.policies.handler_rows import HANDLER, LEASE_ROWS, NODE_ROWS, VMI_ROWS, status
+from tests.controlplane.policies.handler_rows import HANDLER, LEASE_ROWS, NODE_ROWS, VMI_ROWS, Row, status
 from tests.controlplane.policies.manager_rows import APPLIED_TO_NODE, MANAGER_ROWS, managers, ways, with_more
 from tests.controlplane.policies.migration_rows import MIGRATION_ROWS
 from tests.controlplane.policies.note_rows import NOTE_ROWS
@@ -82,74 +82,28 @@ def check(answer: Answer, words: str | None) -> None:
         assert words in answer.message
 
 
-@pytest.mark.parametrize("name", NOTE_ROWS)
-def test_labels_and_annotations_of_a_node_stay_small(name: str, send: Replay, facts: Facts) -> None:
-    """Every watcher of Nodes gets all of them with each change."""
-    request, words = NOTE_ROWS[name]
-    check(send(request, facts), words)
+TABLES = {
+    "labels and annotations of a node": NOTE_ROWS,
+    "virt-handler on nodes": NODE_ROWS,
+    "virt-controller on nodes": CONTROLLER_ROWS,
+    "virt-controller on the status of launchers": SERVING_ROWS,
+    "virt-handler on Leases": LEASE_ROWS,
+    "virt-handler on Events": EVENT_ROWS,
+    "virt-handler on VMIs": VMI_ROWS,
+    "virt-handler on migrations": MIGRATION_ROWS,
+    "field managers of virt-handler": MANAGER_ROWS,
+    "launcher Pods": POD_ROWS,
+    "the status of other Pods": PART_ROWS,
+    "bindings of Pods": PLACING_ROWS,
+}
 
 
-@pytest.mark.parametrize("name", NODE_ROWS)
-def test_virt_handler_writes_only_our_labels_and_annotations_of_its_node(send: Replay, facts: Facts, name: str) -> None:
-    request, words = NODE_ROWS[name]
-    check(send(request, facts), words)
-
-
-@pytest.mark.parametrize("name", CONTROLLER_ROWS)
-def test_virt_controller_may_only_make_a_node_unschedulable_or_quarantine_it(
-    send: Replay, facts: Facts, name: str
-) -> None:
-    request, words = CONTROLLER_ROWS[name]
-    check(send(request, facts), words)
-
-
-@pytest.mark.parametrize("name", SERVING_ROWS)
-def test_virt_controller_writes_only_one_condition_of_a_launcher(send: Replay, facts: Facts, name: str) -> None:
-    request, words = SERVING_ROWS[name]
-    check(send(request, facts), words)
-
-
-@pytest.mark.parametrize("name", LEASE_ROWS)
-def test_virt_handler_writes_only_the_lease_of_its_node(send: Replay, facts: Facts, name: str) -> None:
-    request, words = LEASE_ROWS[name]
-    check(send(request, facts), words)
-
-
-@pytest.mark.parametrize("name", EVENT_ROWS)
-def test_virt_handler_creates_only_events_about_vmis_in_its_own_name(send: Replay, facts: Facts, name: str) -> None:
-    request, words = EVENT_ROWS[name]
-    check(send(request, facts), words)
-
-
-@pytest.mark.parametrize("name", VMI_ROWS)
-def test_virt_handler_writes_only_its_own_fields_of_vmis_on_its_node(send: Replay, facts: Facts, name: str) -> None:
-    request, words = VMI_ROWS[name]
-    check(send(request, facts), words)
-
-
-@pytest.mark.parametrize("name", MIGRATION_ROWS)
-def test_virt_handler_writes_only_the_migration_fields_of_its_end(send: Replay, facts: Facts, name: str) -> None:
-    request, words = MIGRATION_ROWS[name]
-    check(send(request, facts), words)
-
-
-@pytest.mark.parametrize("name", MANAGER_ROWS)
-def test_virt_handler_writes_with_one_field_manager_and_no_managed_fields(
-    send: Replay, facts: Facts, name: str
-) -> None:
-    request, words = MANAGER_ROWS[name]
-    check(send(request, facts), words)
-
-
-@pytest.mark.parametrize("name", POD_ROWS)
-def test_only_virt_controller_makes_launchers(send: Replay, facts: Facts, name: str) -> None:
-    request, words = POD_ROWS[name]
-    check(send(request, facts), words)
-
-
-@pytest.mark.parametrize("name", PART_ROWS)
-def test_a_write_to_a_pods_status_does_not_make_it_a_launcher(send: Replay, facts: Facts, name: str) -> None:
-    request, words = PART_ROWS[name]
+@pytest.mark.parametrize(
+    "row",
+    [pytest.param(row, id=f"{table}: {name}") for table, rows in TABLES.items() for name, row in rows.items()],
+)
+def test_the_policies_follow_the_tables(send: Replay, facts: Facts, row: Row) -> None:
+    request, words = row
     check(send(request, facts), words)
 
 
@@ -165,12 +119,6 @@ def test_other_subresources_of_a_pod_do_not_write_its_metadata(send: Replay, par
     assert response.is_taken, response.message
     assert response.body["metadata"]["labels"] == before["labels"]
     assert "annotations" not in response.body["metadata"]
-
-
-@pytest.mark.parametrize("name", PLACING_ROWS)
-def test_a_binding_neither_makes_nor_changes_a_launcher(send: Replay, facts: Facts, name: str) -> None:
-    request, words = PLACING_ROWS[name]
-    check(send(request, facts), words)
 
 
 @pytest.mark.parametrize("before", PHASES)
@@ -222,11 +170,11 @@ def test_a_token_that_the_kubelet_requests_names_its_node(send: Replay) -> None:
 
 
 @pytest.mark.parametrize(
-    "said", [managers("kubevirt.io/v1", 9), [{}], [], None], ids=["others", "nobody", "none", "null"]
+    "managed_fields", [managers("kubevirt.io/v1", 9), [{}], [], None], ids=["others", "nobody", "none", "null"]
 )
-def test_a_status_write_does_not_set_managed_fields(send: Replay, said: Any) -> None:
+def test_a_status_write_does_not_set_managed_fields(send: Replay, managed_fields: Any) -> None:
     """A write to an object itself can set managedFields, and the policies limit them. A status write cannot."""
-    body = {"metadata": {"managedFields": said}, "status": {"guestOSInfo": {"name": "x"}}}
+    body = {"metadata": {"managedFields": managed_fields}, "status": {"guestOSInfo": {"name": "x"}}}
     before = send.admin("GET", f"{VMIS}/running")["metadata"]["managedFields"]
     response = send(Request(HANDLER, "PATCH", f"{VMIS}/running/status", body))
 
@@ -235,9 +183,11 @@ def test_a_status_write_does_not_set_managed_fields(send: Replay, said: Any) -> 
     assert [entry for entry in entries if entry["manager"] != HANDLER.manager] == before
 
 
-@pytest.mark.parametrize("said", ["more", "nobody", "none", "null"])
+@pytest.mark.parametrize("forgery", ["more", "nobody", "none", "null"])
 @pytest.mark.parametrize("who", [Who(HANDLER.user, "applied"), CONTROLLER], ids=["virt-handler", "virt-controller"])
-def test_forged_managed_fields_of_a_node_do_not_make_an_apply_remove_fields(send: Replay, who: Who, said: str) -> None:
+def test_forged_managed_fields_of_a_node_do_not_make_an_apply_remove_fields(
+    send: Replay, who: Who, forgery: str
+) -> None:
     """An apply removes the fields that its manager owns and that it omits, here a taint."""
     path = f"{NODES}/applied"
     node_body = {"metadata": {"name": "applied", "annotations": {"a": "b"}}, "spec": {"taints": [TAINT]}}
@@ -247,7 +197,7 @@ def test_forged_managed_fields_of_a_node_do_not_make_an_apply_remove_fields(send
     kubectl_entry = next(
         entry for entry in send.admin("GET", path)["metadata"]["managedFields"] if entry["manager"] == "kubectl"
     )
-    forged: Any = {"more": [with_more(kubectl_entry)], "nobody": [{}], "none": [], "null": None}[said]
+    forged: Any = {"more": [with_more(kubectl_entry)], "nobody": [{}], "none": [], "null": None}[forgery]
     for target in (path, f"{path}/status"):
         for request in ways(who, target, send.admin("GET", path), forged):
             send(request, for_real=True)
