@@ -87,7 +87,7 @@ class Interfaces:
 
 @dataclass(frozen=True, slots=True)
 class AgentState:
-    """What is known of a guest's agent, and by it."""
+    """The state of a guest's agent, and its reports."""
 
     is_connected: bool = False
     """A process in the guest has the channel open."""
@@ -146,11 +146,11 @@ def read_interfaces(response: str) -> Interfaces:
     """Parse the response to INTERFACES. UnreadableResponse."""
     interfaces, is_cut = [], False
     listed = entries(returned(response))
-    for item in listed[:_INTERFACES_LIMIT]:
-        if not isinstance(item, dict) or (name := text(item.get("name"), _NAME_LIMIT)) in ("", "lo"):
+    for interface in listed[:_INTERFACES_LIMIT]:
+        if not isinstance(interface, dict) or (name := text(interface.get("name"), _NAME_LIMIT)) in ("", "lo"):
             continue
-        mac = text(item.get("hardware-address"), _NAME_LIMIT).lower()
-        reported = entries(item.get("ip-addresses"))
+        mac = text(interface.get("hardware-address"), _NAME_LIMIT).lower()
+        reported = entries(interface.get("ip-addresses"))
         addresses = sorted(_addresses(reported[:ADDRESSES_LIMIT]), key=lambda address: ":" in address)
         interfaces.append(Interface(name, mac if _MAC.fullmatch(mac) else "", tuple(addresses)))
         is_cut = is_cut or len(reported) > ADDRESSES_LIMIT
@@ -169,11 +169,10 @@ def _name_if_enabled(command: Any) -> str:
 
 
 def _addresses(reported: list[Any]) -> Iterator[str]:
-    for item in reported:
-        address = item.get("ip-address") if isinstance(item, dict) else None
-        if (
-            not isinstance(address, str) or len(address) > _ADDRESS_LIMIT or "%" in address
-        ):  # a zone is free text of the guest
+    for entry in reported:
+        address = entry.get("ip-address") if isinstance(entry, dict) else None
+        # A zone (%eth0) is free text of the guest.
+        if not isinstance(address, str) or len(address) > _ADDRESS_LIMIT or "%" in address:
             continue
         try:
             yield str(ipaddress.ip_address(address))

@@ -146,7 +146,7 @@ class _Reader:
         parser = expat.ParserCreate(encoding="utf-8", intern=None)
         parser.StartElementHandler = self._begin
         parser.EndElementHandler = self._end
-        parser.CharacterDataHandler = self._say
+        parser.CharacterDataHandler = self._add_text
         try:
             self._parse(parser, data)
         except UnreadableError:
@@ -175,7 +175,7 @@ class _Reader:
             self._seen.setdefault(_CHANNEL, words)
         self._text = "" if len(self._path) == 5 and tuple(self._path) in _TEXTS else None
 
-    def _say(self, text: str) -> None:
+    def _add_text(self, text: str) -> None:
         if self._text is not None and len(self._text) <= _TEXT_DIGITS:
             self._text += text[: _TEXT_DIGITS + 1]
 

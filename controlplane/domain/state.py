@@ -14,7 +14,7 @@ from typing import Literal
 
 Outcome = Literal["Succeeded", "Failed"]
 POWER_BUTTON_SECONDS = 5.0
-"""Between two presses of the power button: some guests miss it while they boot. Who presses: docs/adr/0018."""
+"""Interval between two presses of the power button: some guests miss it while they boot. See docs/adr/0018."""
 
 
 class Life(Enum):

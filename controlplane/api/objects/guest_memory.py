@@ -8,14 +8,31 @@ As upstream, a guest can get memory while it runs if it has at least 1 GiB, in b
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from controlplane.api.objects import quantity
 from controlplane.api.objects.vmi.domain import DomainSpec
 from controlplane.api.objects.vmi.status import MemoryStatus
 
 BLOCK_BYTES = 2 << 20
-"""What a guest takes and gives back at once: a huge page."""
+"""The unit in which a guest gets and returns memory: a huge page."""
 LEAST_BYTES = 1 << 30
-"""A smaller guest gets no memory while it runs: its kernel keeps books of all that it can come to have."""
+"""A smaller guest gets no memory while it runs: its kernel needs bookkeeping for the maximum."""
+
+
+@dataclass(frozen=True, slots=True)
+class GuestMemory:
+    """The declared memory of a guest, in bytes."""
+
+    guest: int
+    """At its start; 0 when none is declared."""
+    most: int
+    """The most that it can have while it runs; 0 when it cannot get more."""
+
+    @property
+    def room(self) -> int:
+        """How much the guest can get beyond its initial memory."""
+        return max(0, self.most - self.guest)
 
 
 def amount_in_bytes(amount: object) -> int:
@@ -43,14 +60,14 @@ def most_bytes(domain: DomainSpec) -> int:
     return 0 if most is None else quantity.to_bytes(most)
 
 
-def room_bytes(domain: DomainSpec) -> int:
-    """Return how much memory the guest can get beyond the declared memory."""
-    return max(0, most_bytes(domain) - guest_bytes(domain))
+def guest_memory(domain: DomainSpec) -> GuestMemory:
+    """Return the declared memory of a guest."""
+    return GuestMemory(guest_bytes(domain), most_bytes(domain))
 
 
-def spare_bytes(domain: DomainSpec, told: MemoryStatus | None) -> int:
-    """Return how much memory the guest can still get beyond its largest amount. told: its memory status."""
-    amounts = () if told is None else (told.guest_at_boot, told.guest_requested, told.guest_current)
+def spare_bytes(domain: DomainSpec, status: MemoryStatus | None) -> int:
+    """Return how much memory the guest can still get beyond its largest amount so far. status: of its memory."""
+    amounts = () if status is None else (status.guest_at_boot, status.guest_requested, status.guest_current)
     largest = max(guest_bytes(domain), *map(amount_in_bytes, amounts), 0)
     return max(0, most_bytes(domain) - largest)
 

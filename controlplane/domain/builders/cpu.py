@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from libvirt_domain.model.cpu import Cpu, Topology, VcpuCount
 
+from controlplane.api.objects.guest_memory import GuestMemory
 from controlplane.api.objects.vmi.domain import Cpu as CpuSpec
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.domain.builders.facts import Facts
@@ -23,7 +24,7 @@ def build_vcpu(vmi: VirtualMachineInstance) -> VcpuCount:
     return VcpuCount(placement="static", current=current, most=spec.most_vcpus)
 
 
-def build_cpu(vmi: VirtualMachineInstance, facts: Facts) -> Cpu:
+def build_cpu(vmi: VirtualMachineInstance, facts: Facts, memory: GuestMemory) -> Cpu:
     """Return the processor that the guest sees.
 
     Under emulation there is no host processor: everything that QEMU can emulate takes its place. A named model is
@@ -33,11 +34,12 @@ def build_cpu(vmi: VirtualMachineInstance, facts: Facts) -> Cpu:
     topology = Topology(
         sockets=max(spec.sockets, spec.max_sockets, 1), cores=max(spec.cores, 1), threads=max(spec.threads, 1)
     )
+    numa = build_numa(memory, spec.most_vcpus)
     if spec.model in ("", _HOST_MODEL, _HOST_PASSTHROUGH):
         mode = (spec.model or _HOST_MODEL) if facts.is_kvm else "maximum"
-        return Cpu(mode=mode, topology=topology, numa=build_numa(vmi))
+        return Cpu(mode=mode, topology=topology, numa=numa)
     check = None if facts.is_kvm else "none"
-    return Cpu(mode="custom", match="exact", check=check, model=spec.model, topology=topology, numa=build_numa(vmi))
+    return Cpu(mode="custom", match="exact", check=check, model=spec.model, topology=topology, numa=numa)
 
 
 def _spec(vmi: VirtualMachineInstance) -> CpuSpec:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from libvirt_domain.model.domain import Devices, Domain
 
+from controlplane.api.objects.guest_memory import GuestMemory, guest_memory
 from controlplane.api.objects.vmi.domain import TERMINATE
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.domain.builders.clock import build_clock
@@ -40,27 +41,28 @@ def build_domain(vmi: VirtualMachineInstance, facts: Facts) -> Domain:
     The domain's name is the VMI's UID: a user's text never becomes a name in libvirt. Render the result with
     libvirt_domain.codec.render_text.
     """
+    memory = guest_memory(vmi.spec.domain)
     return Domain(
         type="kvm" if facts.is_kvm else "qemu",
         name=vmi.metadata.uid,
         uuid=firmware_uuid(vmi),
         metadata=build_metadata(vmi, facts),
-        max_memory=build_max_memory(vmi),
-        memory=build_memory(vmi),
+        max_memory=build_max_memory(memory),
+        memory=build_memory(memory),
         vcpu=build_vcpu(vmi),
         sysinfo=build_sysinfo(vmi),
         os=build_os(vmi, facts),
         features=build_features(vmi, facts),
-        cpu=build_cpu(vmi, facts),
+        cpu=build_cpu(vmi, facts, memory),
         clock=build_clock(vmi, facts),
         on_poweroff="destroy",
         on_reboot="destroy" if vmi.spec.domain.reboot_policy == TERMINATE else "restart",
         on_crash="destroy",
-        devices=_build_devices(vmi, facts),
+        devices=_build_devices(vmi, facts, memory),
     )
 
 
-def _build_devices(vmi: VirtualMachineInstance, facts: Facts) -> Devices:
+def _build_devices(vmi: VirtualMachineInstance, facts: Facts, memory: GuestMemory) -> Devices:
     return Devices(
         controllers=build_controllers(vmi),
         disks=build_disks(vmi, facts),
@@ -71,7 +73,7 @@ def _build_devices(vmi: VirtualMachineInstance, facts: Facts) -> Devices:
         graphics=build_graphics(vmi),
         videos=build_videos(vmi),
         rng=build_rng(vmi),
-        memory_device=build_memory_device(vmi),
+        memory_device=build_memory_device(memory),
         memory_balloon=build_memory_balloon(vmi),
         watchdog=build_watchdog(vmi),
         panics=build_panics(vmi),

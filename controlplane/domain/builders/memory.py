@@ -12,40 +12,35 @@ from __future__ import annotations
 from libvirt_domain.model.cpu import Cell, MaxMemory, Memory, Numa
 from libvirt_domain.model.memory import Block, MemoryDevice, Requested, Size, Target
 
-from controlplane.api.objects.guest_memory import BLOCK_BYTES, guest_bytes, most_bytes, room_bytes
-from controlplane.api.objects.vmi.domain import Cpu as CpuSpec
-from controlplane.api.objects.vmi.instance import VirtualMachineInstance
+from controlplane.api.objects.guest_memory import BLOCK_BYTES, GuestMemory
 from controlplane.domain.builders.facts import NotBuildableError
 
 _UNIT = "b"
 
 
-def build_memory(vmi: VirtualMachineInstance) -> Memory:
+def build_memory(memory: GuestMemory) -> Memory:
     """Return the initial memory plus the device's: older versions of libvirt require the sum."""
-    size = guest_bytes(vmi.spec.domain)
-    if size <= 0:
+    if memory.guest <= 0:
         raise NotBuildableError("spec.domain.memory.guest", "the size of the guest's memory is needed, e.g. 1Gi")
-    return Memory(unit=_UNIT, size=size + room_bytes(vmi.spec.domain))
+    return Memory(unit=_UNIT, size=memory.guest + memory.room)
 
 
-def build_max_memory(vmi: VirtualMachineInstance) -> MaxMemory | None:
+def build_max_memory(memory: GuestMemory) -> MaxMemory | None:
     """Return the most memory that the guest can get, if that is more than the initial size."""
-    return MaxMemory(slots=0, unit=_UNIT, size=most_bytes(vmi.spec.domain)) if room_bytes(vmi.spec.domain) else None
+    return MaxMemory(slots=0, unit=_UNIT, size=memory.most) if memory.room else None
 
 
-def build_numa(vmi: VirtualMachineInstance) -> Numa | None:
-    """Return the NUMA cell that libvirt requires where memory can be added."""
-    if not room_bytes(vmi.spec.domain):
+def build_numa(memory: GuestMemory, vcpus: int) -> Numa | None:
+    """Return the NUMA cell that libvirt requires where memory can be added. vcpus: the most that the guest can have."""
+    if not memory.room:
         return None
-    cpus = (vmi.spec.domain.cpu or CpuSpec()).most_vcpus
-    cell = Cell(id=0, cpus="0" if cpus == 1 else f"0-{cpus - 1}", memory=guest_bytes(vmi.spec.domain), unit=_UNIT)
+    cell = Cell(id=0, cpus="0" if vcpus == 1 else f"0-{vcpus - 1}", memory=memory.guest, unit=_UNIT)
     return Numa(cells=(cell,))
 
 
-def build_memory_device(vmi: VirtualMachineInstance) -> MemoryDevice | None:
+def build_memory_device(memory: GuestMemory) -> MemoryDevice | None:
     """Return the device for more memory."""
-    room = room_bytes(vmi.spec.domain)
-    return virtio_mem(room, 0) if room else None
+    return virtio_mem(memory.room, 0) if memory.room else None
 
 
 def virtio_mem(size: int, requested: int) -> MemoryDevice:

@@ -10,7 +10,7 @@ from typing import Any
 
 from controlplane.api.launch_plan import Dhcp, GuestNetwork, LaunchPlan, group_disk_sources
 from controlplane.api.objects.claim import Claims
-from controlplane.api.objects.guest_memory import amount_in_bytes, guest_bytes, most_bytes
+from controlplane.api.objects.guest_memory import GuestMemory, amount_in_bytes, guest_memory
 from controlplane.api.objects.kubevirt import KubeVirtConfiguration
 from controlplane.api.objects.owner import controller_of
 from controlplane.api.objects.resources import VIRTUAL_MACHINE
@@ -39,6 +39,7 @@ class Launch:
     plan: LaunchPlan
     network: GuestNetwork | None
     """None: the machine has no interface on the Pod network."""
+    memory: GuestMemory
     resources: dict[str, Any]
     """Requests and limits of the compute container."""
     run_bytes: int
@@ -69,14 +70,16 @@ def derive_launch(
     """
     guest, volumes = guest_identity(vmi), volumes_in_pod(vmi.spec, claims)
     network = guest_network(vmi, is_target=is_target)
-    space = derive_disk_space(vmi.spec, configuration)
+    space, memory = derive_disk_space(vmi.spec, configuration), guest_memory(vmi.spec.domain)
+    developer = configuration.developer_configuration
     return Launch(
         pod_name=pod_name(vmi, attempt),
         vmi_label_value=vmi_label_value(vmi.metadata.name),
         guest=guest,
         plan=build_plan(vmi, guest, container_disk_limit(configuration), claims, network=network, is_target=is_target),
         network=network,
-        resources=build_resources(vmi.spec.domain, configuration.developer_configuration, space, _excess_bytes(vmi)),
+        memory=memory,
+        resources=build_resources(vmi.spec.domain, memory, developer, space, _excess_bytes(vmi, memory)),
         run_bytes=space.run,
         mounted=tuple(mounted for volume in volumes for mounted in volume.mounted),
         pull_secrets=tuple(sorted({*image_pull_secrets, *(volume.pull_secret for volume in volumes)} - {""})),
@@ -152,11 +155,11 @@ def _dhcp(vmi: VirtualMachineInstance, guest: GuestIdentity, network: GuestNetwo
     )
 
 
-def _excess_bytes(vmi: VirtualMachineInstance) -> int:
+def _excess_bytes(vmi: VirtualMachineInstance, memory: GuestMemory) -> int:
     """Return the memory that a guest may have now if that is more than its spec asks for; else 0."""
     status = vmi.status.memory
     current = (
         0 if status is None else max(amount_in_bytes(status.guest_requested), amount_in_bytes(status.guest_current))
     )
-    current = min(current, most_bytes(vmi.spec.domain))
-    return current if current > guest_bytes(vmi.spec.domain) else 0
+    current = min(current, memory.most)
+    return current if current > memory.guest else 0

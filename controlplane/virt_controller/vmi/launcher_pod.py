@@ -20,7 +20,6 @@ from kubevirt_api.condition_types import UNPAUSED
 from controlplane.api.launch_plan import NETWORK_ANNOTATION, PLAN_ANNOTATION, render_network, render_plan
 from controlplane.api.objects.claim import Claims
 from controlplane.api.objects.decode import encode
-from controlplane.api.objects.guest_memory import guest_bytes, most_bytes
 from controlplane.api.objects.kubevirt import KubeVirtConfiguration
 from controlplane.api.objects.owner import owner_reference
 from controlplane.api.objects.pod import COMPUTE
@@ -47,8 +46,8 @@ _OWN_ANNOTATIONS: dict[str, Annotation] = {
     ONLY_ASK_TO_EVICT: lambda *_: "",
     PLAN_ANNOTATION: lambda _vmi, launch, _kept_from, _target: render_plan(launch.plan),
     names.VCPUS: lambda vmi, _launch, _kept_from, _target: str(vmi.spec.domain.vcpus),
-    names.GUEST_MEMORY: lambda vmi, _launch, _kept_from, _target: (
-        str(guest_bytes(vmi.spec.domain)) if most_bytes(vmi.spec.domain) else None
+    names.GUEST_MEMORY: lambda _vmi, launch, _kept_from, _target: (
+        str(launch.memory.guest) if launch.memory.most else None
     ),
     NETWORK_ANNOTATION: lambda _vmi, launch, _kept_from, _target: (
         None if launch.network is None else render_network(launch.network)

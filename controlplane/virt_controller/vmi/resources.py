@@ -12,7 +12,7 @@ from __future__ import annotations
 from kubevirt_api.names import KVM_DEVICE, TUN_DEVICE
 
 from controlplane.api.objects import quantity
-from controlplane.api.objects.guest_memory import guest_bytes, room_bytes
+from controlplane.api.objects.guest_memory import GuestMemory
 from controlplane.api.objects.kubevirt import DeveloperConfiguration
 from controlplane.api.objects.vmi.domain import DomainSpec
 from controlplane.virt_controller.vmi.disk_space import REQUEST_BYTES, DiskSpace
@@ -31,29 +31,32 @@ LIMIT_MARGIN_PER_DISK = 64 * MIB
 """QEMU caches metadata of an overlay and its backing image, up to 32 MiB each."""
 
 
-def overhead_bytes(domain: DomainSpec, *, is_emulated: bool) -> int:
+def overhead_bytes(domain: DomainSpec, memory: GuestMemory, *, is_emulated: bool) -> int:
     """Return the memory that the Pod needs in addition to the guest's, in bytes."""
-    guest = guest_bytes(domain)
     buffer = TCG_TRANSLATION_BUFFER if is_emulated else 0
-    room = room_bytes(domain) // ROOM_RATIO
-    return FIXED_OVERHEAD + OVERHEAD_PER_VCPU * domain.vcpus + guest // PAGE_TABLE_RATIO + room + buffer
+    bookkeeping = memory.guest // PAGE_TABLE_RATIO + memory.room // ROOM_RATIO
+    return FIXED_OVERHEAD + OVERHEAD_PER_VCPU * domain.vcpus + bookkeeping + buffer
 
 
 def build_resources(
-    domain: DomainSpec, developer: DeveloperConfiguration, space: DiskSpace, current_bytes: int = 0
+    domain: DomainSpec,
+    memory: GuestMemory,
+    developer: DeveloperConfiguration,
+    space: DiskSpace,
+    current_bytes: int = 0,
 ) -> dict[str, dict[str, str]]:
     """Build the compute container's `resources`: the user's values plus the overhead.
 
     current_bytes: memory that a migrated guest still has if it is more than its spec asks for.
     """
     requested, is_emulated = domain.resources, developer.use_emulation
-    overhead = overhead_bytes(domain, is_emulated=is_emulated)
+    overhead = overhead_bytes(domain, memory, is_emulated=is_emulated)
     requests = {
         "cpu": _cpu_request(domain, developer),
-        "memory": str(_memory_request(domain) + overhead),
+        "memory": str(_memory_request(domain, memory) + overhead),
         "ephemeral-storage": str(REQUEST_BYTES),
     }
-    most = max(_memory_limit(domain), _with_margin(domain, current_bytes))
+    most = max(_memory_limit(domain, memory), _with_margin(domain, current_bytes))
     limits = {"memory": str(most + overhead), "ephemeral-storage": str(space.pod)}
     if "cpu" in requested.limits:
         limits["cpu"] = str(requested.limits["cpu"])
@@ -64,12 +67,12 @@ def build_resources(
     return {"requests": requests, "limits": limits}
 
 
-def _memory_limit(domain: DomainSpec) -> int:
+def _memory_limit(domain: DomainSpec, memory: GuestMemory) -> int:
     """Return the user's limit; without one, a limit that kills a broken QEMU before it uses up its node's memory."""
     limit = domain.resources.limits.get("memory")
     if limit is not None:
         return quantity.to_bytes(limit)
-    return _with_margin(domain, max(guest_bytes(domain), _memory_request(domain)))
+    return _with_margin(domain, max(memory.guest, _memory_request(domain, memory)))
 
 
 def _with_margin(domain: DomainSpec, size: int) -> int:
@@ -85,8 +88,8 @@ def _cpu_request(domain: DomainSpec, developer: DeveloperConfiguration) -> str:
     return quantity.from_milli(max(1, domain.vcpus * 1000 // max(1, developer.cpu_allocation_ratio)))
 
 
-def _memory_request(domain: DomainSpec) -> int:
+def _memory_request(domain: DomainSpec, memory: GuestMemory) -> int:
     request = domain.resources.requests.get("memory")
     if request is not None:
         return quantity.to_bytes(request)
-    return guest_bytes(domain)
+    return memory.guest

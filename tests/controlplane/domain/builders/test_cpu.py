@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from controlplane.api.objects.guest_memory import GuestMemory, guest_memory
 from controlplane.domain.builders.cpu import build_cpu, build_vcpu
 from controlplane.domain.builders.facts import Facts, NotBuildableError
 from controlplane.domain.builders.memory import build_memory
@@ -28,13 +29,14 @@ from tests.controlplane.domain.builders.vmis import KVM, TCG, a_vmi
 def test_the_cpu_follows_the_spec_and_the_node(
     facts: Facts, model: str, expected: tuple[str, str | None, str | None]
 ) -> None:
-    cpu = build_cpu(a_vmi(cpu={"model": model}), facts)
+    vmi = a_vmi(cpu={"model": model})
+    cpu = build_cpu(vmi, facts, guest_memory(vmi.spec.domain))
     assert (cpu.mode, cpu.model, cpu.check) == expected
 
 
 def test_unset_fields_of_the_topology_count_as_one() -> None:
     vmi = a_vmi(cpu={"sockets": 3})
-    topology = build_cpu(vmi, KVM).topology
+    topology = build_cpu(vmi, KVM, guest_memory(vmi.spec.domain)).topology
     assert (topology.sockets, topology.cores, topology.threads, build_vcpu(vmi).most) == (3, 1, 1, 3)
 
 
@@ -50,7 +52,11 @@ def test_unset_fields_of_the_topology_count_as_one() -> None:
 def test_the_domain_has_room_for_max_sockets(cpu: dict[str, Any], current: int | None, most: int, sockets: int) -> None:
     vmi = a_vmi(cpu=cpu)
     vcpu = build_vcpu(vmi)
-    assert (vcpu.current, vcpu.most, build_cpu(vmi, KVM).topology.sockets) == (current, most, sockets)
+    assert (vcpu.current, vcpu.most, build_cpu(vmi, KVM, guest_memory(vmi.spec.domain)).topology.sockets) == (
+        current,
+        most,
+        sockets,
+    )
 
 
 @pytest.mark.parametrize(
@@ -62,9 +68,9 @@ def test_the_domain_has_room_for_max_sockets(cpu: dict[str, Any], current: int |
     ],
 )
 def test_guest_memory_is_the_first_size_given(domain: dict[str, Any], expected: int) -> None:
-    assert build_memory(a_vmi(**domain)).size == expected
+    assert build_memory(guest_memory(a_vmi(**domain).spec.domain)).size == expected
 
 
 def test_a_machine_without_memory_is_not_built() -> None:
     with pytest.raises(NotBuildableError, match=r"spec\.domain\.memory\.guest: .* is needed"):
-        build_memory(a_vmi(memory={}))
+        build_memory(GuestMemory(guest=0, most=0))

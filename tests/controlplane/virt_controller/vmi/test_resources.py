@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from controlplane.api.objects.decode import decode
+from controlplane.api.objects.guest_memory import guest_memory
 from controlplane.api.objects.kubevirt import DeveloperConfiguration
 from controlplane.api.objects.vmi.domain import DomainSpec
 from controlplane.domain.builders.facts import Facts
@@ -75,9 +76,13 @@ TABLE: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = {
 }
 
 
+def build(domain: DomainSpec, developer: DeveloperConfiguration, current_bytes: int = 0) -> dict[str, dict[str, str]]:
+    return build_resources(domain, guest_memory(domain), developer, SPACE, current_bytes)
+
+
 @pytest.mark.parametrize(("domain", "developer", "expected"), TABLE.values(), ids=TABLE.keys())
 def test_the_resources_of_a_domain(domain: dict[str, Any], developer: dict[str, Any], expected: dict[str, Any]) -> None:
-    resources = build_resources(decode(domain, DomainSpec), decode(developer, DeveloperConfiguration), SPACE)
+    resources = build(decode(domain, DomainSpec), decode(developer, DeveloperConfiguration))
     assert resources["requests"].pop("ephemeral-storage") == str(64 * MIB)
     assert resources["limits"].pop("ephemeral-storage") == "2000"
     assert resources == expected
@@ -88,13 +93,13 @@ def test_a_machine_without_memory_limits_cannot_use_up_the_nodes_memory() -> Non
     for amount in ("64Mi", "512Mi", "1Ti"):
         for developer in ({}, {"useEmulation": True}):
             settings = decode(developer, DeveloperConfiguration)
-            resources = build_resources(decode({"memory": {"guest": amount}}, DomainSpec), settings, SPACE)
+            resources = build(decode({"memory": {"guest": amount}}, DomainSpec), settings)
             assert int(resources["limits"]["memory"]) == int(resources["requests"]["memory"]) + 256 * MIB
 
 
 def test_a_guest_with_a_smaller_request_than_its_memory_can_use_all_of_it() -> None:
     domain = {"memory": {"guest": "4Gi"}, "resources": {"requests": {"memory": "1Gi"}}}
-    resources = build_resources(decode(domain, DomainSpec), DeveloperConfiguration(), SPACE)
+    resources = build(decode(domain, DomainSpec), DeveloperConfiguration())
     assert int(resources["limits"]["memory"]) > 4096 * MIB + 256 * MIB
 
 
@@ -103,8 +108,8 @@ def test_a_guest_that_has_yet_to_return_memory_can_use_it(limit: str | None) -> 
     """It arrives with the larger amount and returns it in this Pod: the request is for the smaller amount."""
     limits = {"limits": {"memory": limit}} if limit else {}
     domain = decode({"memory": {"guest": "1Gi", "maxGuest": "4Gi"}, "resources": limits}, DomainSpec)
-    usual = build_resources(domain, DeveloperConfiguration(), SPACE)
-    resources = build_resources(domain, DeveloperConfiguration(), SPACE, 3 << 30)
+    usual = build(domain, DeveloperConfiguration())
+    resources = build(domain, DeveloperConfiguration(), 3 << 30)
     assert resources["requests"] == usual["requests"]
     assert int(resources["limits"]["memory"]) > (3 << 30) + 256 * MIB
 
@@ -112,7 +117,7 @@ def test_a_guest_that_has_yet_to_return_memory_can_use_it(limit: str | None) -> 
 def test_the_overhead_of_the_maximum_memory_is_included() -> None:
     """QEMU took 520 MiB more for a maximum of 4 TiB during a migration."""
     least, most = (
-        build_resources(decode({"memory": {"guest": "1Gi", **room}}, DomainSpec), DeveloperConfiguration(), SPACE)
+        build(decode({"memory": {"guest": "1Gi", **room}}, DomainSpec), DeveloperConfiguration())
         for room in ({}, {"maxGuest": "4Ti"})
     )
     for kind in ("requests", "limits"):
