@@ -12,23 +12,23 @@ from collections.abc import Iterable, Mapping
 
 HOST_MODEL, HOST_PASSTHROUGH = "host-model", "host-passthrough"
 MODEL = "cpu-model.node.kubevirt.io/"
-"""A guest that names this model can be here."""
+"""A guest with this named CPU model can run on the node."""
 MIGRATION = "cpu-model-migration.node.kubevirt.io/"
-"""A guest that has the processor of a node of this model can come here."""
+"""A guest with the host model of a node of this model can migrate to the node."""
 FEATURE = "cpu-feature.node.kubevirt.io/"
 OF_HOST = "host-model-cpu.node.kubevirt.io/"
-"""The model that comes next to the node's processor."""
+"""libvirt's CPU model that is closest to the node's processor."""
 REQUIRED = "host-model-required-features.node.kubevirt.io/"
-"""What the node's processor has beyond that model."""
+"""A feature of the node's processor that this model lacks."""
 VENDOR = "cpu-vendor.node.kubevirt.io/"
 PREFIXES = (MODEL, MIGRATION, FEATURE, OF_HOST, REQUIRED, VENDOR)
 PINNING = (MIGRATION, FEATURE, OF_HOST)
-"""Of labels by which a Pod that a guest has come to was chosen: what the guest began with, wherever it is now."""
+"""Labels in the node selector of a migrated guest's Pod. They describe the CPU that the guest started with."""
 _IS = "true"
 
 
 class UnknownProcessorError(ValueError):
-    """A guest has the processor of its node, and the node does not say what that is."""
+    """The guest uses its node's processor, and the node has no labels for it."""
 
 
 def label_processor(

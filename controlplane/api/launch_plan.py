@@ -17,21 +17,21 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 PLAN_ANNOTATION = "kubevirt.io/launch-plan"
-"""On launcher Pods, where an admission policy lets nobody but virt-controller write it."""
+"""On launcher Pods. An admission policy lets only virt-controller write it."""
 PLAN_LIMIT_BYTES = 192 * 1024
-"""Of the 256 KiB that all annotations of an object may take. What admission lets in fits; see TEXT_LIMIT_BYTES."""
+"""All annotations of an object share 256 KiB. Plans of admitted VMIs fit; see TEXT_LIMIT_BYTES."""
 TEXT_LIMIT_BYTES = 48 * 1024
-"""What users' texts in a plan (inline cloud-init, paths) may take as JSON; names and paths of ours take the rest."""
+"""Limit of users' texts in a plan (inline cloud-init, paths) as JSON. Our own names and paths use the rest."""
 REPORT_LIMIT_BYTES = 65536
 NETWORK_ANNOTATION = "virtops.kubevirt/guest-network"
-"""On launcher Pods: the GuestNetwork. Caches do not keep the plan, so what virt-handler reads of it stands here."""
+"""On launcher Pods: the GuestNetwork. Caches drop the plan, so virt-handler reads the network here."""
 VERSION = 1
 NOT_IN_TIME = "the guest did not shut down within its grace period and was ended"
 KERNEL_PANICKED = "the guest's kernel panicked"
 WATCHDOG_EXPIRED = "the guest's watchdog expired, which was to end its run"
-"""A launcher's last words of runs that end so; virt-handler's are the same."""
+"""Termination messages of launchers. virt-handler uses the same texts."""
 CRASHES = {"panicked": KERNEL_PANICKED, "watchdog": WATCHDOG_EXPIRED}
-"""By the cause of a crash."""
+"""Termination messages by cause of the crash."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,27 +66,27 @@ class CloudInit:
 
 @dataclass(frozen=True, slots=True)
 class ClaimDisk:
-    """The disk on a PersistentVolumeClaim, to be found or made."""
+    """The disk on a PersistentVolumeClaim. The launcher finds or creates it."""
 
     volume: str
     is_block: bool
     """A device; else a directory with disk.img."""
     size_bytes: int
-    """What the claim asks for."""
+    """The requested size of the claim."""
     is_read_only: bool
     is_shared: bool
-    """Others may have it open at the same time."""
+    """Other Pods may open it at the same time."""
 
 
 DiskSource = ContainerDisk | EmptyDisk | CloudInit | ClaimDisk
-"""Something to be made for a volume before the domain exists."""
+"""What the launcher prepares for a volume before the domain exists."""
 _STEPS: dict[str, type[DiskSource]] = {
     "container_disks": ContainerDisk,
     "empty_disks": EmptyDisk,
     "cloud_init": CloudInit,
     "claim_disks": ClaimDisk,
 }
-"""Where a plan has the steps of each type."""
+"""The field of LaunchPlan for each type of step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,10 +119,10 @@ class Dhcp:
 
 @dataclass(frozen=True, slots=True)
 class AgentProbe:
-    """What the launcher asks of the guest's agent when the kubelet asks the launcher."""
+    """A question for the guest agent. The launcher sends it when the kubelet runs the probe."""
 
     name: str
-    """livenessProbe or readinessProbe; startupProbe asks no agent, only whether the guest goes on."""
+    """livenessProbe or readinessProbe. startupProbe only checks that the guest runs, without its agent."""
     command: tuple[str, ...]
     """Run in the guest, without a shell; () only asks whether the agent answers."""
     timeout_seconds: int
@@ -138,7 +138,7 @@ class LaunchPlan:
     """namespace/name of the VMI, for log lines."""
     grace_period_seconds: int
     container_disk_limit_bytes: int
-    """The largest disk that an image may hold: its overlay can grow as large, and the Pod has no more room."""
+    """Limit of an image's disk size. The overlay can grow to this size, and the Pod has no more space."""
     container_disks: tuple[ContainerDisk, ...] = ()
     empty_disks: tuple[EmptyDisk, ...] = ()
     cloud_init: tuple[CloudInit, ...] = ()
@@ -205,7 +205,7 @@ def read_network(text: str) -> GuestNetwork | None:
 
 @dataclass(frozen=True, slots=True)
 class ImageFile:
-    """The image file that a containerDisk turned out to hold."""
+    """The image file found in a containerDisk."""
 
     volume: str
     path: str

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping
 LABELS_OF_KUBEVIRT = frozenset(
     {"kubevirt.io/domain", "kubevirt.io/os", "kubevirt.io/size", "kubevirt.io/vm", "kubevirt.io/vmpool"}
 )
-"""Labels by which upstream's examples select machines; all others of its domains are the control plane's."""
+"""Labels that upstream's examples use to select VMIs. All others of its domains belong to the control plane."""
 LABEL_DOMAINS_OF_KUBERNETES = frozenset({"app.kubernetes.io"})
 LABELS_OF_CONTROLLERS = frozenset(
     {
@@ -28,13 +28,13 @@ LABELS_OF_CONTROLLERS = frozenset(
         "pod-template-hash",
     }
 )
-"""Without a domain: by these workloads know their Pods, and one of them gives a Pod an identity."""
+"""Labels without a domain. Workload controllers select their Pods by them; one gives a Pod an identity."""
 DOMAINS_OF_CONTROLLERS = (
     "alibabacloud.com", "amazonaws.com", "argoproj.io", "azure.com", "azure.workload.identity", "cilium.io",
     "cloud.google.com", "datadoghq.com", "gke.io", "istio.io", "karpenter.sh", "knative.dev", "kruise.io", "kuma.io",
     "linkerd.io", "openshift.io", "projectcalico.org", "spiffe.io", "tekton.dev", "velero.io", "volcano.sh", "x-k8s.io",
 )  # fmt: skip
-"""Somebody reads labels of these, or of a domain below one, and gives a Pod something, takes it over or ends it."""
+"""Controllers act on labels of these domains and their subdomains: they change, adopt or delete Pods."""
 LABELS_FOR_CONTROLLERS = frozenset(
     {
         "kueue.x-k8s.io/priority-class",
@@ -48,7 +48,7 @@ LABELS_FOR_CONTROLLERS = frozenset(
         "velero.io/exclude-from-backup",
     }
 )
-"""Of these domains, and for users to set: they queue, name or leave out a Pod, or say what an annotation says too."""
+"""Exceptions in these domains, which users may set. They queue, name or exclude a Pod."""
 ANNOTATIONS = frozenset(
     {
         "backup.velero.io/backup-volumes",
@@ -69,12 +69,12 @@ ANNOTATION_DOMAINS = frozenset(
     }
 )
 ANNOTATIONS_LIMIT_BYTES = 32 * 1024
-"""Of all that pass: annotations of an object share 256 KiB, and the launch plan is one of them."""
+"""Limit of all passed annotations: annotations of an object share 256 KiB, and the launch plan is one of them."""
 
 _KUBEVIRT = ("kubevirt.io", "virtops.kubevirt")
 _KUBERNETES = ("kubernetes.io", "k8s.io")
 _RUNTIMES = ("io.kubernetes.", "io.cilium.")
-"""Beginnings of labels without a domain by which runtimes and networks keep whose a Pod is."""
+"""Prefixes of labels without a domain by which runtimes and networks identify Pods."""
 _BOOKKEEPING = frozenset({"kubectl.kubernetes.io/last-applied-configuration"})
 
 

@@ -32,7 +32,7 @@ from controlplane.api.schema.shape import part
 
 
 class Column(NamedTuple):
-    """What `kubectl get` shows of an object. priority 1: only with -o wide."""
+    """A column of `kubectl get`. priority 1: only with -o wide."""
 
     name: str
     path: str
@@ -41,7 +41,7 @@ class Column(NamedTuple):
 
 
 class Scale(NamedTuple):
-    """Where the subresource `scale` finds its numbers: what `kubectl scale` and autoscalers read and write."""
+    """Paths of the subresource `scale`, which `kubectl scale` and autoscalers use."""
 
     spec_replicas: str = ".spec.replicas"
     status_replicas: str = ".status.replicas"
@@ -70,13 +70,13 @@ class Kind:
     versions: tuple[str, ...] = (names.VERSION, names.OLD_VERSION)
     """The first is stored; the others are served with the same schema, deprecated."""
     scale: Scale | None = None
-    """Such objects can be scaled."""
+    """None: such objects cannot be scaled."""
     label: str = names.ROLE
     """On the CRD."""
     is_users: bool = True
-    """Users make and change such objects (within their role); otherwise they read them."""
+    """Users create and change such objects, within their role. Otherwise they only read them."""
     own_role: str = ""
-    """ClusterRole that lets users make them where admin and edit do not; those, and view, let them be read."""
+    """ClusterRole for creating such objects, if admin and edit do not allow it. They and view allow reading."""
 
     @property
     def resource(self) -> Resource:

@@ -33,9 +33,9 @@ CPU_MODEL = "host-model"
 DISK_BUS = "sata"
 WATCHDOG_ACTION = "reset"
 PROBE_NUMBERS = {"timeoutSeconds": 1, "periodSeconds": 10, "successThreshold": 1, "failureThreshold": 3}
-"""Kubernetes' own, which a Pod would get anyway: an instance says them, as upstream's does."""
+"""Kubernetes' defaults for a Pod. A VMI has them explicitly, as upstream's does."""
 MOST_ROOM = 512 << 30
-"""Of memory that nobody has asked for: addresses of 40 bits, which is all that some processors have, hold it."""
+"""Limit of a default maxGuest, in bytes. It fits into 40-bit addresses, the least that supported processors have."""
 MOST_SOCKETS = 2**31 - 1  # limit of the field's type: a quantity like 1e99 could not be encoded
 
 
@@ -115,7 +115,7 @@ def _seen(holder: Json, field: str) -> Json:
 def _objects(holder: Json, field: str) -> list[Json]:
     """Return the objects in a list-valued field; [] for a value of another type."""
     value = holder.get(field)
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+    return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
 
 
 def _finalizer(obj: Json, finalizer: str) -> None:
@@ -177,9 +177,9 @@ def _max_guest(domain: Json, configuration: KubeVirtConfiguration) -> None:
         memory["maxGuest"] = quantity.from_bytes(most)
 
 
-def _sockets(asked: Quantity | None) -> int:
+def _sockets(cpus: Quantity | None) -> int:
     try:
-        count = quantity.to_whole(asked) if isinstance(asked, str | int | float) and asked else 1
+        count = quantity.to_whole(cpus) if isinstance(cpus, str | int | float) and cpus else 1
         return min(max(count, 1), MOST_SOCKETS)
     except ValueError:
         return 1  # validation reports it

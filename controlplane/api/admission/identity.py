@@ -19,7 +19,7 @@ KEPT = (
     ("domain", "firmware", "uuid"),
     ("domain", "firmware", "serial"),
 )
-"""In the template's spec. What a user wants otherwise is said, not left out."""
+"""Paths in the template's spec. A user changes such a field by setting it, not by omitting it."""
 
 
 def keep_identity(vm: Json, old: Json) -> Json:

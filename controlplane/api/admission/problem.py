@@ -16,8 +16,7 @@ Reason = Literal[
 EXCERPT = 64
 """Characters of a refused value that an error shows."""
 MAX_PROBLEMS = 100
-"""That are looked for in one object: a person reads the answer, and whoever writes a bad object must not keep others
-from theirs."""
+"""Problems reported for one object. The search stops there, so one bad object does not delay other reviews."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +26,7 @@ class Problem:
     path: str
     """Where, as in kubectl: spec.template.spec.volumes[0].name. "" is the object itself."""
     message: str
-    """What is wrong and what to do. Never holds user data, network data or a Secret."""
+    """What is wrong and what to do. Never contains user data, network data or a Secret."""
     reason: Reason = "FieldValueInvalid"
 
     def __str__(self) -> str:

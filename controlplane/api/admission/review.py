@@ -22,19 +22,19 @@ from controlplane.api.admission.verdict import Request, Verdict
 from controlplane.api.schema.bounds import MAX_ITEMS
 
 MAX_BYTES = 512 * 1024
-"""Of one object."""
+"""Limit of one object."""
 MAX_DEPTH = 64
 MAX_CAUSES = 20
-"""Problems that an answer lists; the rest is a number."""
+"""Problems that a response lists. The others are counted."""
 _SHOWN_PATH = 80
-"""Characters of a path that has no end."""
+"""Characters of a path that a response shows."""
 _UID = re.compile(rb'"uid"\s*:\s*"([0-9A-Za-z-]{1,64})"')
-_LOOKED_AT_BYTES = 4096
-"""An API server writes what a request is about before the objects."""
+_SEARCHED_BYTES = 4096
+"""The UID is searched here. An API server writes a request's fields before its objects."""
 
 
 class UnreadableReviewError(ValueError):
-    """The body holds no request that can be judged. `answer` is what to reply, with status 200 if it is not None."""
+    """The body contains no request that can be reviewed. `answer`: the response, with status 200, or None."""
 
     def __init__(self, message: str, *, uid: str = "", code: int = 400, at: str = "") -> None:
         """message: what cannot be read. at: path of the field, if it is about one."""
@@ -73,7 +73,7 @@ _decoder = msgspec.json.Decoder(_Review)
 
 def parse_review(body: bytes) -> Request:
     """Decode a request. UnreadableReviewError has the response when the object is too large or too deep."""
-    match = _UID.search(body[:_LOOKED_AT_BYTES])
+    match = _UID.search(body[:_SEARCHED_BYTES])
     uid = match.group(1).decode() if match else ""
     try:
         request = _decoder.decode(body).request
@@ -115,19 +115,19 @@ def check_growth(value: Any, uid: str = "") -> None:
     """Raise UnreadableReviewError for a value that is nested too deep or has a list that is too long."""
     todo: list[tuple[Any, int, str]] = [(value, 1, "")]
     while todo:
-        item, depth, path = todo.pop()
-        if not isinstance(item, dict | list):
+        member, depth, path = todo.pop()
+        if not isinstance(member, dict | list):
             continue
         if depth > MAX_DEPTH:
             raise UnreadableReviewError(f"nesting deeper than {MAX_DEPTH}; flatten the object", uid=uid, at=path)
-        if isinstance(item, list):
-            if len(item) > MAX_ITEMS:
-                message = f"has {len(item)} items, at most {MAX_ITEMS} are allowed; remove some"
+        if isinstance(member, list):
+            if len(member) > MAX_ITEMS:
+                message = f"has {len(member)} items, at most {MAX_ITEMS} are allowed; remove some"
                 raise UnreadableReviewError(message, uid=uid, at=path)
-            todo.extend((member, depth + 1, path) for member in item)
+            todo.extend((child, depth + 1, path) for child in member)
         else:
             todo.extend(
-                (member, depth + 1, f"{path}.{name[:64]}" if path else name[:64]) for name, member in item.items()
+                (child, depth + 1, f"{path}.{name[:64]}" if path else name[:64]) for name, child in member.items()
             )
 
 

@@ -27,32 +27,32 @@ def _leave(_unused: Schema) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """The rules of one kind beside those of single fields, which hang on its types."""
+    """The rules of one kind. Rules of single fields are in the annotations of its types."""
 
     spec: Callable[[Any, KubeVirtConfiguration], Iterator[Problem]] = _nothing
-    """What is wrong with a spec of the kind's type: rules over several fields. Paths begin with "spec"."""
+    """Problems of a decoded spec: rules over several fields. Paths begin with "spec"."""
     plain_spec: Callable[[Any], Iterator[Problem]] = _nothing
-    """The same for a spec as plain values, which may be anything: for what must be said even if nothing fits."""
+    """Problems of a spec as plain, possibly malformed values: rules that apply even when it cannot be decoded."""
     whole: Callable[[Json], Iterator[Problem]] = _nothing
-    """What is wrong between metadata and spec of an object as it was written, good or not."""
+    """Problems that involve metadata and spec. The object may be malformed."""
     data_volumes: Callable[[Json], Iterator[str]] = _nothing
-    """The fields of an object as it was written that ask for DataVolumes, which not every cluster has."""
+    """Paths of fields that need DataVolumes, which not every cluster serves. The object may be malformed."""
     metadata: Callable[[ObjectMeta, ObjectMeta], Iterator[Problem]] = _nothing
-    """What is wrong with the metadata, given the one before the write; names are judged for every kind."""
+    """Problems of the new metadata, given the old. Names are checked for every kind."""
     unchangeable: str = ""
-    """Why the spec stays as it was created, and what to do instead; "" if it may change."""
+    """The message for any change of the spec; "" if it may change."""
     fixed: Mapping[str, str] = field(default_factory=dict)
-    """By field of the spec that stays as it was created: what to do instead."""
+    """Immutable fields of the spec, with the message for a change."""
     warn: Callable[[Json], Iterator[str]] = _nothing
-    """What to tell whoever writes such an object, although it is accepted."""
+    """Warnings for an object that may be accepted."""
     default: Callable[[Json, KubeVirtConfiguration, str | None], Json] | None = None
-    """Return the object with its defaults, or the very same one; it must fit its CRD's schema, and nothing more.
+    """Return the object with its defaults, or the same object. It fits its CRD's schema, but is not validated.
 
-    The text is the seed of what is made up at creation (unique per object), None when the object exists already.
+    The text is the seed of generated values (unique per object) at creation, and None for an existing object.
     """
     keep: Callable[[Json, Json], Json] | None = None
-    """Return the object with what one of its kind was given at creation and must not lose, from the one before it."""
+    """Return the new object with the generated values of the old one that a user must not lose."""
     finalizer: str = ""
-    """What `default` puts on each object, and users cannot take off."""
+    """`default` sets it on each object. Users cannot remove it."""
     add_schema_rules: Callable[[Schema], None] = _leave
-    """Add to the spec's schema what the API server checks by itself; see controlplane.api.schema.cel."""
+    """Add rules that the API server checks to the spec's schema; see controlplane.api.schema.cel."""

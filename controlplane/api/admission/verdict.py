@@ -45,7 +45,7 @@ class Request:
     kind: str
     user: str
     uid: str
-    """Of this request: random, the seed of what is made up at creation."""
+    """UID of this request. It is random, so it is the seed of values generated at creation."""
     obj: Json | None
     old: Json | None = None
     subresource: str = ""
@@ -53,16 +53,16 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What a verdict depends on beside the request."""
+    """Inputs of a verdict besides the request."""
 
     namespace: str = names.CONTROL_PLANE_NAMESPACE
-    """Where the control plane's accounts live."""
+    """Namespace of the control plane's accounts."""
     configuration: KubeVirtConfiguration = field(default_factory=KubeVirtConfiguration)
     kinds: Mapping[str, Kind] = field(default_factory=lambda: by_name(KINDS))
-    """By name: what can be judged."""
+    """The kinds that can be reviewed, by name."""
 
     serves_data_volumes: bool | None = None
-    """Whether the cluster has CDI's DataVolumes; None: that is not known."""
+    """Whether the cluster serves CDI's DataVolumes. None: unknown."""
 
     @property
     def finalizers(self) -> tuple[str, ...]:
@@ -76,10 +76,10 @@ class Verdict:
 
     problems: tuple[Problem, ...] = ()
     patched: Json | None = None
-    """The object to store; None when nothing is to be added."""
+    """The object with its defaults; None when nothing changes."""
     warnings: tuple[str, ...] = ()
     code: Literal[403, 422, 503] = 422
-    """Of the refusal."""
+    """HTTP code of the refusal."""
 
     @property
     def allowed(self) -> bool:

@@ -31,7 +31,7 @@ class Bounds:
     choices: tuple[str, ...] = ()
     """The words that are allowed."""
     unbuilt: tuple[str, ...] = ()
-    """Words that KubeVirt knows and this version does not do."""
+    """Values that KubeVirt has and this version does not implement."""
     minimum: int | None = None
     maximum: int | None = None
     max_length: int | None = None

@@ -49,7 +49,7 @@ def _entry(kind: Kind) -> dict[str, Any]:
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes lists indented, as yamllint wants them, and repeats itself rather than use anchors."""
+    """Writes indented lists, as yamllint requires, and no anchors."""
 
     def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:  # noqa: ARG002
         super().increase_indent(flow, False)

@@ -19,9 +19,9 @@ from controlplane.api.objects.meta import Quantity
 
 MAX_CONTAINER_DISK = 64 * 2**40
 MIN_BANDWIDTH, MAX_BANDWIDTH = 2**20, 2**40
-"""Bytes in a second: libvirt counts in whole MiB, and less than one moves no guest before its time is over."""
+"""Bytes per second. libvirt counts whole MiB; with less than one, no migration ends in time."""
 MAX_INTERVAL = 86400.0
-"""Seconds from one batch of evictions to the next."""
+"""Seconds between two batches of evictions."""
 
 
 def _warn(kubevirt: Json) -> Iterator[str]:

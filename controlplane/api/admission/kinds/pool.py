@@ -32,7 +32,7 @@ from controlplane.api.schema.openapi import Schema
 
 TEMPLATE = "spec.virtualMachineTemplate"
 LONGEST_NAME = 245
-"""Characters of a pool's name: each machine's has a number at its end."""
+"""Characters of a pool's name. The names of its VMs append a number."""
 STRATEGIES = ("unmanaged", "opportunistic", "proactive")
 SELECTOR_IS_FIXED = "stays as it was created; make another pool, and delete this one with its machines or without"
 

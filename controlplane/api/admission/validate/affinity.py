@@ -29,7 +29,7 @@ _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 _NUMBERS = frozenset({GREATER, LESS})
 _FIELD = "metadata.name"
-"""The one field of a node that can be asked for."""
+"""The only field of a node that Kubernetes can select by."""
 
 
 def check_affinity(affinity: dict[str, Any] | None, path: str) -> Iterator[Problem]:
@@ -66,7 +66,7 @@ def _term(term: NodeSelectorTerm, path: str) -> Iterator[Problem]:
     for index, requirement in enumerate(term.match_fields):
         here = below(below(path, "matchFields"), index)
         if requirement.key != _FIELD:
-            text = f"{excerpt(requirement.key)} is no field of a node that can be asked for; use {_FIELD}"
+            text = f"{excerpt(requirement.key)} is not supported in matchFields; use {_FIELD}"
             yield Problem(below(here, "key"), text, "FieldValueNotSupported")
         if requirement.operator not in WITH_VALUES:
             yield Problem(below(here, "operator"), f"must be {' or '.join(sorted(WITH_VALUES))}")
@@ -74,17 +74,17 @@ def _term(term: NodeSelectorTerm, path: str) -> Iterator[Problem]:
             yield Problem(below(here, "values"), "must be exactly one name of a node")
 
 
-def check_requirement(one: NodeRequirement, path: str) -> Iterator[Problem]:
+def check_requirement(requirement: NodeRequirement, path: str) -> Iterator[Problem]:
     """Check one requirement on a node's labels."""
-    needs_values = one.operator in WITH_VALUES
-    for value in (one.values if needs_values else ()) or ("",):
-        yield from check_labels({one.key: value}, path)
-    if one.operator in _NUMBERS:
-        if len(one.values) != 1 or not _is_whole(one.values[0]):
-            yield Problem(below(path, "values"), f'{one.operator} needs exactly one whole number, e.g. ["8"]')
-    elif needs_values != bool(one.values):
+    needs_values = requirement.operator in WITH_VALUES
+    for value in (requirement.values if needs_values else ()) or ("",):
+        yield from check_labels({requirement.key: value}, path)
+    if requirement.operator in _NUMBERS:
+        if len(requirement.values) != 1 or not _is_whole(requirement.values[0]):
+            yield Problem(below(path, "values"), f'{requirement.operator} needs exactly one whole number, e.g. ["8"]')
+    elif needs_values != bool(requirement.values):
         needs = "needs at least one value" if needs_values else "takes no values; remove them"
-        yield Problem(below(path, "values"), f"{one.operator} {needs}")
+        yield Problem(below(path, "values"), f"{requirement.operator} {needs}")
 
 
 def _is_whole(text: str) -> bool:

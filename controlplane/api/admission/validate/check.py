@@ -43,7 +43,7 @@ def check_object(obj: Json, configuration: KubeVirtConfiguration, *, kind: type[
         return problems
     spec = _readable(plain, spec_type, problems)
     rule_problems = () if spec is None else rules.spec(spec, configuration)
-    new = _not_said(problems, chain(rules.plain_spec(plain), rule_problems))
+    new = _without_repeats(problems, chain(rules.plain_spec(plain), rule_problems))
     return [*problems, *islice(new, MAX_PROBLEMS - len(problems))]
 
 
@@ -52,12 +52,12 @@ def check_instance(vmi: Json, configuration: KubeVirtConfiguration) -> list[Prob
     return check_object(vmi, configuration, kind=VirtualMachineInstance, rules=instance.RULES)
 
 
-def _readable(spec: Any, kind: type[T], found: list[Problem]) -> T | None:
+def _readable(spec: Any, kind: type[T], problems: list[Problem]) -> T | None:
     """Decode a spec, if necessary without the fields that have problems. None when that fails, too."""
     try:
         return decode(spec, kind)
     except DecodeError:
-        pruned = without(spec, [problem.path.removeprefix("spec.") for problem in found])
+        pruned = without(spec, [problem.path.removeprefix("spec.") for problem in problems])
     try:
         return decode(pruned, kind)
     except DecodeError:
@@ -70,12 +70,12 @@ def _root(obj: Json) -> Iterator[Problem]:
             yield fields.unknown(name, "", sorted(ROOT_FIELDS))
 
 
-def _not_said(found: list[Problem], rules: Iterable[Problem]) -> Iterator[Problem]:
+def _without_repeats(problems: list[Problem], rules: Iterable[Problem]) -> Iterator[Problem]:
     """Drop problems of rules whose field, or one above or below it, is reported already.
 
     With sets: comparing each pair of problems would take seconds.
     """
-    reported = {problem.path for problem in found}
+    reported = {problem.path for problem in problems}
     around = {head for path in reported for head in _heads(path)}
     for rule in rules:
         if rule.path not in around and reported.isdisjoint(_heads(rule.path)):

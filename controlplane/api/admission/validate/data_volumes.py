@@ -21,7 +21,7 @@ Json = dict[str, Any]
 
 TEMPLATES = "spec.dataVolumeTemplates"
 INSTANCE, TEMPLATE = ("spec",), ("spec", "template", "spec")
-"""Where the spec of a machine stands."""
+"""Paths of a VMI spec, in an instance and in a template."""
 
 
 def check_data_volume_templates(

@@ -18,9 +18,9 @@ from controlplane.api.schema.bounds import SUBDOMAIN
 from controlplane.api.schema.patterns import matches
 
 ANNOTATIONS_BYTES = 255 * 1024
-"""Of keys and values together. The API server takes 1 KiB more, in which there is room for those that are ours."""
+"""Limit of keys and values together. The API server allows 1 KiB more, which our own annotations use."""
 NAMED_KEYS = 5
-"""How many keys a warning names."""
+"""Keys that a warning names."""
 _LABEL_PART = r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
 
 UNBUILT_ANNOTATIONS = frozenset(

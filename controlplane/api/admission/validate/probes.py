@@ -12,7 +12,7 @@ from controlplane.api.objects.vmi.instance import VirtualMachineInstanceSpec
 from controlplane.api.objects.vmi.probes import Exec, Probe
 
 COMMAND_BYTES = 4096
-"""Of all words of a command together."""
+"""Limit of all words of a command together."""
 _HANDLERS = "exec, guestAgentPing, httpGet or tcpSocket"
 
 
@@ -39,19 +39,19 @@ def _probe(probe: Probe, spec: VirtualMachineInstanceSpec, path: str) -> Iterato
         yield from _command(probe.exec, below(path, "exec.command"))
     if probe.guest_agent_ping:
         yield Problem(below(path, "guestAgentPing"), "takes no settings; write guestAgentPing: {}")
-    for name, way in (("httpGet", probe.http_get), ("tcpSocket", probe.tcp_socket)):
-        if way is not None:
-            yield from _reachable(way.port, spec, below(path, name))
+    for name, handler in (("httpGet", probe.http_get), ("tcpSocket", probe.tcp_socket)):
+        if handler is not None:
+            yield from _reachable(handler.port, spec, below(path, name))
 
 
-def _command(way: Exec, path: str) -> Iterator[Problem]:
-    if not way.command or not way.command[0]:
+def _command(handler: Exec, path: str) -> Iterator[Problem]:
+    if not handler.command or not handler.command[0]:
         yield Problem(path, "must name a program; write e.g. [cat, /run/ready]", "FieldValueRequired")
-    size = sum(len(word.encode(errors="surrogatepass")) for word in way.command)
+    size = sum(len(word.encode(errors="surrogatepass")) for word in handler.command)
     if size > COMMAND_BYTES:
         text = f"has {size} bytes in all, at most {COMMAND_BYTES} are allowed; put the program into the guest"
         yield Problem(path, text)
-    if any("\0" in word for word in way.command):
+    if any("\0" in word for word in handler.command):
         yield Problem(path, "has a zero byte, which no program can be given; remove it")
 
 

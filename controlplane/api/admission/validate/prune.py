@@ -12,7 +12,7 @@ from typing import Any
 
 _STEP = re.compile(r"\.?([^.\[\]]+)|\[([^\[\]]*)\]")
 _JOINED = frozenset({"volumes", "networks", "disks", "interfaces"})
-"""Lists that refer to each other: without one, the other is full of false problems."""
+"""Lists that refer to each other: without one, each entry of its partner would be reported."""
 
 
 def without(value: Any, paths: Iterable[str]) -> Any:

@@ -12,7 +12,7 @@ from controlplane.api.admission.validate.metadata import check_labels
 from controlplane.api.objects.selector import WITH_VALUES, LabelSelector, matches
 
 MAX_VALUES = 1000
-"""Of all requirements of a selector that instances are held against, over and over."""
+"""Limit of all values of a selector. Each reconcile matches instances against them."""
 
 
 def check_selector(

@@ -21,7 +21,7 @@ from controlplane.api.objects.vmi.instance import VirtualMachineInstanceSpec
 from controlplane.api.objects.vmi.volumes import CloudInitNoCloud, EmptyDisk, Volume
 
 SEED_BYTES = 2048
-"""Of inline user data or network data, as upstream; more goes into a Secret."""
+"""Limit of inline user data or network data, as upstream. Larger data goes into a Secret."""
 MIN_DISK = 2**20
 MAX_DISK = 16 * 2**40
 
@@ -97,7 +97,7 @@ def _volume(volume: Volume, path: str) -> Iterator[Problem]:
 
 def _texts(volumes: Iterable[Volume], path: str) -> Iterator[Problem]:
     """Check that users' texts fit into the launch plan; see controlplane.api.launch_plan."""
-    size = sum(len(json.dumps(text, ensure_ascii=False).encode(errors="replace")) for text in _told(volumes))
+    size = sum(len(json.dumps(text, ensure_ascii=False).encode(errors="replace")) for text in _inline_texts(volumes))
     if size > TEXT_LIMIT_BYTES:
         text = (
             f"inline cloud-init data and paths have {size} bytes in all, at most {TEXT_LIMIT_BYTES} are allowed; "
@@ -106,7 +106,7 @@ def _texts(volumes: Iterable[Volume], path: str) -> Iterator[Problem]:
         yield Problem(path, text)
 
 
-def _told(volumes: Iterable[Volume]) -> Iterator[str]:
+def _inline_texts(volumes: Iterable[Volume]) -> Iterator[str]:
     for volume in volumes:
         if volume.container_disk is not None:
             yield volume.container_disk.path
@@ -212,4 +212,4 @@ _RULES: dict[str, Callable[[Any, str], Iterator[Problem]]] = {
     "cloudInitNoCloud": _cloud_init,
     "emptyDisk": _empty_disk,
 }
-"""By the source that they are about; one whose fields speak for themselves has none."""
+"""Rules by source. Sources without rules over several fields are absent."""

@@ -14,7 +14,7 @@ from typing import Any
 from controlplane.api.admission.problem import EXCERPT, Problem, below, excerpt
 
 LONGEST_PATH = 200
-"""Characters after which a path is not followed deeper: its names may be a user's invention."""
+"""Characters of a path. A longer one is not followed: users can invent names."""
 _ABSENT = object()
 
 
