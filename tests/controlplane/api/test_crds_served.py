@@ -182,12 +182,7 @@ SPEC = "spec/template/spec"
         pytest.param(f"{SPEC}/domain/firmware/bootloader/efi", {}, "exclude each other", id="two boot loaders"),
         pytest.param(f"{SPEC}/domain/clock/timezone", "UTC", "exclude each other", id="two clocks"),
         pytest.param(f"{SPEC}/domain/cpu/cores", -1, "domain.cpu.cores", id="negative cores"),
-        pytest.param(f"{SPEC}/domain/cpu/cores", "2", "domain.cpu.cores", id="cores as text"),
-        pytest.param(f"{SPEC}/domain/firmware/serial", "</serial>", "domain.firmware.serial", id="serial"),
-        pytest.param(f"{SPEC}/volumes/0/name", "../x", "volumes[0].name", id="name that climbs"),
-        pytest.param(
-            f"{SPEC}/volumes/0/containerDisk/path", "/disk/../x", "containerDisk.path", id="image path that climbs"
-        ),
+        pytest.param(f"{SPEC}/volumes/0/name", "../x", "volumes[0].name", id="malformed name"),
     ],
 )
 def test_the_server_refuses_the_worst_objects(api: Api, made: list[str], path: str, value: Any, words: str) -> None:
@@ -198,15 +193,6 @@ def test_the_server_refuses_the_worst_objects(api: Api, made: list[str], path: s
 
     assert raised.value.status == 422
     assert words in str(raised.value)
-
-
-@pytest.mark.parametrize("field", ["attempt", "epoch"])
-@pytest.mark.parametrize(("value", "fits"), [(-1, False), (0, True), (10_000, True), (10_001, False)])
-def test_counters_in_a_status_have_a_maximum(api: Api, made: list[str], field: str, value: int, fits: bool) -> None:
-    path = create(api, made, golden.load("vmi-masquerade"))
-
-    with contextlib.nullcontext() if fits else pytest.raises(ApiError, match=f"status.{field}"):
-        api.patch(f"{path}/status", {"status": {field: value}})
 
 
 def test_the_schema_allows_a_change_of_the_spec_of_an_instance(api: Api, made: list[str]) -> None:

@@ -116,10 +116,6 @@ def test_each_role_has_upstreams_rights(send: Replay, row: tuple[str, str, str, 
     assert allowed == dict.fromkeys(pairs, expected)
 
 
-def test_a_role_in_one_namespace_gives_no_rights_in_another(send: Replay) -> None:
-    assert not may(send, "admin", "get", "kubevirt.io", "virtualmachines", namespace="kube-system")
-
-
 @pytest.mark.parametrize("role", ROLES)
 def test_requests_of_a_role_are_carried_out_or_refused(send: Replay, role: str) -> None:
     """The API server authorizes first, then virt-api authorizes again."""

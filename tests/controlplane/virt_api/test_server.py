@@ -25,7 +25,6 @@ from controlplane.virt_api import server as server_module
 from controlplane.virt_api.http.identity import WebhookClients
 from tests.controlplane.virt_api.served import (
     CLIENTS,
-    SERVERS,
     USER,
     Json,
     Served,
@@ -171,14 +170,6 @@ async def test_a_stop_applies_to_the_vmi_at_the_time_of_the_write(served: Served
     assert served.api.objects[VMI]["spec"]["terminationGracePeriodSeconds"] == 1
 
 
-async def test_a_paused_start_is_queued(served: Served, proxy: KeyPair) -> None:
-    served.api.put(VM, a_vm("Manual"))
-
-    assert await served.call("PUT", START, pair=proxy, headers=USER, body=b'{"paused": true}') == (202, "")
-    queued = [{"action": "Start", "data": {"paused": "true"}}]
-    assert served.api.objects[VM]["status"]["stateChangeRequests"] == queued
-
-
 async def test_an_unauthorized_user_gets_403_and_nothing_is_read(tmp_path: Path) -> None:
     async with serving(tmp_path, allowed=False) as served:
         served.api.put(VM, a_vm())
@@ -219,20 +210,7 @@ async def test_an_unimplemented_subresource_is_named_after_authorization(served:
     assert served.reviews[0]["resourceAttributes"]["subresource"] == "vnc/screenshot"
 
 
-@pytest.mark.parametrize(
-    "headers",
-    [
-        {},
-        {"X-Remote-User": "jane"},
-        {"X-Remote-User": "", "X-Remote-Group": "dev"},
-        {"X-Remote-User": "jane", "X-Remote-Group": ""},
-        [("X-Remote-User", "jane"), ("X-Remote-User", "root"), ("X-Remote-Group", "dev")],
-        {**USER, "X-Remote-Extra-a%zz": "1"},
-        {**USER, "X-Remote-Extra-%ff": "1"},
-        {**USER, "X-Remote-Extra-": "1"},
-    ],
-    ids=["none", "no group", "empty user", "empty group", "two users", "bad escape", "bad utf-8", "empty key"],
-)
+@pytest.mark.parametrize("headers", [{}, {"X-Remote-User": "jane"}, {**USER, "X-Remote-Extra-%ff": "1"}], ids=str)
 async def test_malformed_user_headers_are_401(served: Served, proxy: KeyPair, headers: object) -> None:
     code, status = await served.call("PUT", START, pair=proxy, headers=headers)
 
@@ -242,23 +220,6 @@ async def test_malformed_user_headers_are_401(served: Served, proxy: KeyPair, he
 
 async def test_headers_without_the_front_proxys_certificate_are_401(served: Served) -> None:
     code, _unused = await served.call("PUT", START, headers=USER | {"X-Remote-User": "system:admin"})
-
-    assert code == 401
-    assert served.reviews == []
-
-
-@pytest.mark.parametrize(
-    ("name", "usage"),
-    [("somebody-else", CLIENTS), ("front-proxy-client", SERVERS), ("front-proxy-client", None)],
-    ids=["a name that may not", "a server's certificate", "for nothing in particular"],
-)
-async def test_the_certificate_needs_the_right_name_and_usage(served: Served, name: str, usage: object) -> None:
-    pair = a_client_pair(served.proxy_authority, name, usage=usage)  # type: ignore[arg-type]
-
-    try:
-        code, _unused = await served.call("PUT", START, pair=pair, headers=USER)
-    except aiohttp.ClientError:  # the handshake may already refuse it
-        code = 401
 
     assert code == 401
     assert served.reviews == []
@@ -329,18 +290,9 @@ async def test_old_tls_is_refused(served: Served) -> None:
     [
         ("GET", "/healthz", 200),
         ("GET", "/nothing", 404),
-        ("GET", "/apis/subresources.kubevirt.io/v2", 404),
-        ("POST", START, 405),
-        ("GET", START, 405),
         ("DELETE", "/healthz", 405),
-        ("GET", "/virtualmachines-mutate", 405),
-        ("PUT", START + "/", 404),
         ("PUT", START.replace("/web/", "/x/../web/"), 404),
         ("PUT", START.replace("/web/", "/x%2Fweb/"), 404),
-        ("PUT", START.replace("/web/", "/%2e%2e/"), 404),
-        ("PUT", START.replace("/ns/", "//"), 404),
-        ("PUT", START + "/now", 404),
-        ("GET", START.replace("s/web/start", "instances/web/vnc/screenshot/../../y"), 404),
     ],
 )
 async def test_paths_and_methods_have_their_codes(
@@ -368,7 +320,7 @@ async def test_reviews_need_no_client_certificate_by_default(served: Served) -> 
     assert any(cause["field"] == "spec.runStrategy" for cause in review["response"]["status"]["details"]["causes"])
 
 
-@pytest.mark.parametrize("body", [b"", b"[]", b"{}", b"\xff", b'{"request": {"uid": "request-1"'], ids=repr)
+@pytest.mark.parametrize("body", [b"", b"{}", b"\xff"], ids=repr)
 async def test_an_unreadable_review_is_400(served: Served, body: bytes) -> None:
     code, response = await served.call("POST", "/virtualmachines-mutate", body=body)
 
@@ -479,6 +431,8 @@ async def test_options_may_be_sent_in_chunks(served: Served, proxy: KeyPair) -> 
         url = f"https://127.0.0.1:{served.port}{START}"
         async with session.put(url, headers=USER, data=chunks(), server_hostname="virt-api.kubevirt.svc") as response:
             assert response.status == 202
+    queued = [{"action": "Start", "data": {"paused": "true"}}]
+    assert served.api.objects[VM]["status"]["stateChangeRequests"] == queued
 
 
 @pytest.mark.parametrize(
@@ -502,12 +456,6 @@ async def test_a_compressed_review_is_not_decompressed(served: Served) -> None:
     )
 
     assert (code, status["reason"]) == (400, "BadRequest")
-
-
-async def test_a_too_large_review_is_413(served: Served) -> None:
-    code, _unused = await served.call("POST", "/virtualmachines-mutate", body=b" " * (3 * 1024 * 1024 + 1))
-
-    assert code == 413
 
 
 def a_review(obj: Json) -> bytes:

@@ -26,9 +26,8 @@ VMI = machine(VIRTUAL_MACHINE_INSTANCE)
 REVIEW = {"request": {"uid": "u", "kind": {"kind": "VirtualMachine"}, "operation": "CREATE", "object": VM}}
 
 
-DOORS: dict[str, Callable[[int], object]] = {
+DECODERS: dict[str, Callable[[int], object]] = {
     "bytes": lambda number: (decode_vm, decode_vmi)[number % 2](json.dumps((VM, VMI)[number % 2]).encode()),
-    "plain": lambda number: (decode_vm, decode_vmi)[number % 2]((VM, VMI)[number % 2]),
     "shapes": lambda number: decode_vm(VM) if number % 2 else shapes(VirtualMachine),
     "review": lambda _number: parse_review(json.dumps(REVIEW).encode()),
 }
@@ -39,11 +38,11 @@ def read_at_once(read: Callable[[int], object]) -> int:
     together = threading.Barrier(THREADS)
     done: list[object] = []
 
-    def one(number: int) -> None:
+    def decode_one(number: int) -> None:
         together.wait()
         done.append(read(number))
 
-    threads = [threading.Thread(target=one, args=(number,)) for number in range(THREADS)]
+    threads = [threading.Thread(target=decode_one, args=(number,)) for number in range(THREADS)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -53,4 +52,4 @@ def read_at_once(read: Callable[[int], object]) -> int:
 
 if __name__ == "__main__":
     sys.setswitchinterval(1e-6)
-    sys.exit(read_at_once(DOORS[sys.argv[1]]) != THREADS)
+    sys.exit(read_at_once(DECODERS[sys.argv[1]]) != THREADS)

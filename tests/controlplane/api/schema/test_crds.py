@@ -14,7 +14,8 @@ from controlplane.api.schema.crds import crd
 from controlplane.api.schema.generate_crds import FOLDER, LIST, files
 from controlplane.api.schema.openapi import Schema
 
-BY_KIND = pytest.mark.parametrize("kind", KINDS, ids=lambda item: item.resource.kind)
+FILES = files()
+BY_KIND = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.resource.kind)
 
 
 def nodes(schema: Schema, path: str = "") -> Iterator[tuple[str, Schema]]:
@@ -32,18 +33,18 @@ def schema_of(kind: Kind) -> Schema:
 
 
 @pytest.mark.parametrize(
-    ("path", "text"), files().items(), ids=lambda item: item.name if isinstance(item, Path) else ""
+    ("path", "text"), FILES.items(), ids=lambda value: value.name if isinstance(value, Path) else ""
 )
 def test_the_crds_of_the_role_are_generated_from_the_types(path: Path, text: str) -> None:
     assert path.read_text() == text, "run: python -m controlplane.api.schema.generate_crds"
 
 
 def test_the_crd_folder_of_the_role_has_no_other_files() -> None:
-    assert {*FOLDER.iterdir(), LIST} == set(files())
+    assert {*FOLDER.iterdir(), LIST} == set(FILES)
 
 
 @pytest.mark.parametrize(
-    "kind", [item for item in KINDS if len(item.versions) > 1], ids=lambda item: item.resource.kind
+    "kind", [kind for kind in KINDS if len(kind.versions) > 1], ids=lambda kind: kind.resource.kind
 )
 def test_both_versions_share_one_schema_and_the_newer_is_stored(kind: Kind) -> None:
     new, old = crd(kind)["spec"]["versions"]
@@ -123,49 +124,31 @@ def test_printer_columns_are_upstreams() -> None:
 @pytest.mark.parametrize("version", [0, 1], ids=["v1", "v1alpha3"])
 def test_instances_are_selectable_by_phase_and_node_in_both_versions(version: int) -> None:
     """virt-handler selects the instances of its node by this field: it writes the label itself."""
-    by_kind = {
-        kind.resource.kind: crd(kind)["spec"]["versions"][version].get("selectableFields")
-        if len(kind.versions) > version
-        else None
+    selectable = {
+        kind.resource.kind: [field["jsonPath"] for field in versions[version]["selectableFields"]]
         for kind in KINDS
+        if len(versions := crd(kind)["spec"]["versions"]) > version and "selectableFields" in versions[version]
     }
 
-    assert by_kind == {
-        "VirtualMachine": None,
-        "VirtualMachineInstance": [
-            {"jsonPath": ".status.phase"},
-            {"jsonPath": ".status.nodeName"},
-            {"jsonPath": ".status.migrationState.targetNode"},
-        ],
-        "VirtualMachineInstanceReplicaSet": None,
-        "VirtualMachineInstanceMigration": None,
-        "VirtualMachinePool": None,
-        "MigrationPolicy": None,
-        "KubeVirt": None,
+    assert selectable == {
+        "VirtualMachineInstance": [".status.phase", ".status.nodeName", ".status.migrationState.targetNode"]
     }
 
 
 def test_scalable_kinds_have_a_scale_subresource() -> None:
     """An autoscaler counts the Pods of the selector; `kubectl scale` writes the replicas."""
-    by_kind = {kind.resource.kind: crd(kind)["spec"]["versions"][0]["subresources"].get("scale") for kind in KINDS}
-
-    assert by_kind == {
-        "VirtualMachine": None,
-        "VirtualMachineInstance": None,
-        "VirtualMachineInstanceReplicaSet": {
-            "specReplicasPath": ".spec.replicas",
-            "statusReplicasPath": ".status.replicas",
-            "labelSelectorPath": ".status.labelSelector",
-        },
-        "VirtualMachineInstanceMigration": None,
-        "VirtualMachinePool": {
-            "specReplicasPath": ".spec.replicas",
-            "statusReplicasPath": ".status.replicas",
-            "labelSelectorPath": ".status.labelSelector",
-        },
-        "MigrationPolicy": None,
-        "KubeVirt": None,
+    scaled = {
+        kind.resource.kind: subresources["scale"]
+        for kind in KINDS
+        if "scale" in (subresources := crd(kind)["spec"]["versions"][0]["subresources"])
     }
+
+    paths = {
+        "specReplicasPath": ".spec.replicas",
+        "statusReplicasPath": ".status.replicas",
+        "labelSelectorPath": ".status.labelSelector",
+    }
+    assert scaled == {"VirtualMachineInstanceReplicaSet": paths, "VirtualMachinePool": paths}
 
 
 def test_replicas_are_bounded_and_have_a_default() -> None:

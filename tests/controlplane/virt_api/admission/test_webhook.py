@@ -3,10 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 from __future__ import annotations
 
-import asyncio
 import json
-import time
-from functools import partial
 from typing import Any
 
 import pytest
@@ -14,7 +11,6 @@ import pytest
 from controlplane.api.admission.verdict import Settings
 from controlplane.virt_api.admission import webhook as module
 from controlplane.virt_api.admission.webhook import Admission
-from controlplane.virt_api.concurrency import WorkerThreads
 from controlplane.virt_api.http.routes import WebhookRoute
 
 
@@ -80,39 +76,3 @@ def test_a_bug_with_an_unreadable_review_is_a_500(body: bytes, monkeypatch: pyte
     monkeypatch.setattr(module, "parse_review", broken)
 
     assert Admission(Settings).answer(WebhookRoute("mutate"), body).code == 500
-
-
-def a_large_review() -> bytes:
-    """A review of 450 KB: a VM with very many node selector terms. Only the last is invalid."""
-    values = ["a"] * 1000
-    terms = [{"matchExpressions": [{"key": "zone", "operator": "In", "values": values}]} for _unused in range(120)]
-    terms.append({"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a b"]}]})
-    affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}
-    body = {"runStrategy": "Halted", "template": {"spec": {"domain": {"devices": {}}, "affinity": affinity}}}
-    vm = {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachine", "metadata": {"name": "web"}, "spec": body}
-    kind = {"group": "kubevirt.io", "version": "v1", "kind": "VirtualMachine"}
-    request = {"uid": "u", "kind": kind, "operation": "CREATE", "userInfo": {"username": "a"}, "object": vm}
-    review = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
-    return json.dumps(review, separators=(",", ":")).encode()
-
-
-async def test_the_review_of_a_large_object_does_not_stop_the_event_loop() -> None:
-    """A thread reviews the object while the loop continues. A review on the loop is measured for comparison."""
-    body, admission, threads = a_large_review(), Admission(Settings), WorkerThreads(1)
-    assert 450_000 <= len(body) < 600_000
-    pauses = []
-    began = time.perf_counter()
-    assert admission.answer(WebhookRoute("validate"), body).code == 200
-    duration = time.perf_counter() - began
-    running = asyncio.create_task(threads.run(partial(admission.answer, WebhookRoute("validate"), body)))
-    while not running.done():
-        began = time.perf_counter()
-        await asyncio.sleep(0.001)
-        pauses.append(time.perf_counter() - began)
-
-    review = json.loads((await running).body)
-    assert review["response"]["allowed"] is False
-    assert "nodeSelectorTerms[120]" in json.dumps(review)
-    assert len(pauses) > 10, "on the loop it would be one"
-    assert max(pauses) < duration / 2, "no single step holds the interpreter"
-    threads.close()

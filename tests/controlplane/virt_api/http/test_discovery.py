@@ -11,9 +11,9 @@ import pytest
 from controlplane.virt_api.http import discovery
 from controlplane.virt_api.http.routes import DOCUMENTS, DocumentRoute, find_route
 
-TOLD = {f"virtualmachineinstances/{name}" for name in ("guestosinfo", "userlist", "filesystemlist")}
+GUEST_INFO = {f"virtualmachineinstances/{name}" for name in ("guestosinfo", "userlist", "filesystemlist")}
 """The subresources that the guest agent answers."""
-READ = {*TOLD, "virtualmachines/expand-spec"}
+READ = {*GUEST_INFO, "virtualmachines/expand-spec"}
 
 
 def fetch(path: str) -> Any:
@@ -52,7 +52,7 @@ def test_only_implemented_subresources_are_announced() -> None:
     document = fetch("/apis/subresources.kubevirt.io/v1alpha3")
 
     assert document["groupVersion"] == "subresources.kubevirt.io/v1alpha3"
-    assert {each["name"] for each in document["resources"]} == {
+    assert {resource["name"] for resource in document["resources"]} == {
         "virtualmachines/start",
         "virtualmachines/stop",
         "virtualmachines/restart",
@@ -68,7 +68,7 @@ def test_only_implemented_subresources_are_announced() -> None:
         "expand-vm-spec",
         *READ,
     }
-    verbs = {each["name"]: (each["verbs"], each["namespaced"]) for each in document["resources"]}
+    verbs = {resource["name"]: (resource["verbs"], resource["namespaced"]) for resource in document["resources"]}
     assert verbs == {name: (["get"] if name in READ else ["update"], True) for name in verbs}
 
 

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -19,12 +18,14 @@ from controlplane.virt_api.subresources.lifecycle import (
     PatchSpec,
     PatchStatus,
     RefusedError,
+    Write,
     decide_restart,
     decide_start,
     decide_stop,
 )
 from controlplane.virt_api.subresources.options import RestartOptions, StartOptions, StopOptions
 
+Options = StartOptions | StopOptions | RestartOptions
 TEMPLATE: dict[str, Any] = {"spec": {"domain": {"devices": {}}}}
 ON = PatchSpec({"spec": {"runStrategy": "Always"}})
 OFF = PatchSpec({"spec": {"runStrategy": "Halted"}})
@@ -62,7 +63,7 @@ def a_vm(strategy: str, **status: Any) -> VirtualMachine:
 
 
 def a_vmi(
-    phase: str, grace: int | None = None, owner: str | None = "u0", *, deleting: bool = False, said: str = ""
+    phase: str, grace: int | None = None, owner: str | None = "u0", *, deleting: bool = False, message: str = ""
 ) -> VirtualMachineInstance:
     spec = TEMPLATE["spec"] | ({} if grace is None else {"terminationGracePeriodSeconds": grace})
     meta: dict[str, Any] = {
@@ -72,69 +73,98 @@ def a_vmi(
     }
     if deleting:
         meta["deletionTimestamp"] = "2026-01-01T00:00:00Z"
-    lost = {"type": "Synchronized", "status": "False", "reason": "LauncherLost", "message": said}
-    status = {"phase": phase, "conditions": [lost] if said else []}
+    lost = {"type": "Synchronized", "status": "False", "reason": "LauncherLost", "message": message}
+    status = {"phase": phase, "conditions": [lost] if message else []}
     return decode_vmi({"metadata": meta, "spec": spec, "status": status})
 
 
-REFUSED = "refused"
+START_NOW, START_PAUSED, RESTART = StartOptions(), StartOptions(paused=True), RestartOptions()
+RUNNING_ALREADY, NOT_RUNNING = "VM is already running", "VM is not running"
+NO_START, NO_RESTART = "does not support manual start requests", "does not support manual restart requests"
+TABLE: list[tuple[str, str | None, Options, tuple[Write, ...] | str]] = [
+    # run strategy, phase of the VMI, options, writes or words of the refusal
+    ("Halted", None, START_NOW, (ON,)),
+    ("Halted", "Succeeded", START_NOW, (ON,)),
+    ("Halted", "Running", START_NOW, RUNNING_ALREADY),
+    ("false", None, START_NOW, (PatchSpec({"spec": {"running": True}}),)),
+    ("true", None, START_NOW, f"Always {NO_START}"),
+    ("Always", None, START_NOW, f"Always {NO_START}"),
+    ("Always", "Scheduling", START_NOW, RUNNING_ALREADY),
+    ("Once", "Succeeded", START_NOW, f"Once {NO_START}"),
+    ("Manual", None, START_NOW, (queue(START),)),
+    ("Manual", "Succeeded", START_NOW, (queue(STOP, START),)),
+    ("Manual", "Failed", START_NOW, (queue(STOP, START),)),
+    ("Manual", "Pending", START_NOW, RUNNING_ALREADY),
+    ("RerunOnFailure", None, START_NOW, (queue(START),)),
+    ("RerunOnFailure", "Succeeded", START_NOW, (queue(STOP, START),)),
+    ("RerunOnFailure", "Failed", START_NOW, "RerunOnFailure does not support starting VM from failed state"),
+    # A paused start is queued, also if another run strategy would start the VM: the run must not begin before it is
+    # known to be paused.
+    ("Halted", None, START_PAUSED, (queue(PAUSED_OF_NOW),)),
+    ("false", None, START_PAUSED, (queue(PAUSED_OF_NOW),)),
+    ("Halted", "Succeeded", START_PAUSED, (queue(STOP, PAUSED_OF_NOW),)),
+    ("Halted", "Running", START_PAUSED, RUNNING_ALREADY),
+    ("Always", None, START_PAUSED, f"Always {NO_START}"),
+    ("Once", None, START_PAUSED, f"Once {NO_START}"),
+    ("Manual", None, START_PAUSED, (queue(PAUSED),)),
+    ("Manual", "Failed", START_PAUSED, (queue(STOP, PAUSED),)),
+    ("RerunOnFailure", None, START_PAUSED, (queue(PAUSED),)),
+    ("RerunOnFailure", "Failed", START_PAUSED, "RerunOnFailure does not support starting VM from failed state"),
+    ("Halted", None, StopOptions(), NOT_RUNNING),
+    ("Halted", "Succeeded", StopOptions(), NOT_RUNNING),
+    ("Halted", "Running", StopOptions(), "Halted only supports manual stop requests with a shorter graceperiod"),
+    ("Halted", "Running", StopOptions(30), "Halted only supports manual stop requests with a shorter graceperiod"),
+    ("Halted", "Running", StopOptions(5), (shorter(5),)),
+    ("Halted", "Unknown", StopOptions(5), (shorter(5),)),
+    ("Always", None, StopOptions(), (OFF,)),
+    ("Always", None, StopOptions(0), (OFF,)),
+    ("Always", "Running", StopOptions(), (OFF,)),
+    ("Always", "Running", StopOptions(0), (shorter(0), OFF)),
+    ("Always", "Running", StopOptions(600), (OFF,)),
+    ("true", "Running", StopOptions(), (PatchSpec({"spec": {"running": False}}),)),
+    ("Once", None, StopOptions(), (OFF,)),
+    ("Manual", None, StopOptions(), NOT_RUNNING),
+    ("Manual", "Succeeded", StopOptions(), NOT_RUNNING),
+    ("Manual", "Running", StopOptions(3), (shorter(3), queue(STOP))),
+    ("Manual", "Unknown", StopOptions(), (queue(STOP),)),
+    ("RerunOnFailure", "Unknown", StopOptions(), (queue(STOP),)),
+    ("RerunOnFailure", "Failed", StopOptions(), (cleared(STOP, runStrategy="RerunOnFailure"),)),
+    ("RerunOnFailure", "Succeeded", StopOptions(), NOT_RUNNING),
+    ("RerunOnFailure", "Running", StopOptions(), (queue(STOP),)),
+    ("Halted", None, RESTART, f"Halted {NO_RESTART}"),
+    ("Halted", "Running", RESTART, f"Halted {NO_RESTART}"),
+    ("Once", "Running", RESTART, f"Once {NO_RESTART}"),
+    ("Always", None, RESTART, NOT_RUNNING),
+    ("Manual", None, RESTART, NOT_RUNNING),
+    ("Always", "Running", RESTART, (queue(STOP, START),)),
+    ("Always", "Running", RestartOptions(0), (shorter(1), queue(STOP, START))),
+    ("Manual", "Running", RESTART, (queue(STOP, START),)),
+    ("RerunOnFailure", "Running", RESTART, (queue(STOP, START),)),
+]
 
 
-@pytest.mark.parametrize(
-    ("strategy", "phase", "expected"),
-    [
-        ("Halted", None, (ON,)),
-        ("Halted", "Succeeded", (ON,)),
-        ("Halted", "Running", REFUSED),
-        ("false", None, (PatchSpec({"spec": {"running": True}}),)),
-        ("true", None, REFUSED),
-        ("Always", None, REFUSED),
-        ("Once", None, REFUSED),
-        ("Manual", None, (queue(START),)),
-        ("Manual", "Succeeded", (queue(STOP, START),)),
-        ("Manual", "Failed", (queue(STOP, START),)),
-        ("Manual", "Pending", REFUSED),
-        ("Manual", "Scheduled", REFUSED),
-        ("RerunOnFailure", None, (queue(START),)),
-        ("RerunOnFailure", "Succeeded", (queue(STOP, START),)),
-        ("RerunOnFailure", "Failed", REFUSED),
-    ],
-)
-def test_start_follows_the_table(strategy: str, phase: str | None, expected: Any) -> None:
-    vmi = a_vmi(phase) if phase is not None else None
-
-    if expected == REFUSED:
-        with pytest.raises(RefusedError):
-            decide_start(a_vm(strategy), vmi, StartOptions())
-    else:
-        assert decide_start(a_vm(strategy), vmi, StartOptions()) == expected
+def decide(vm: VirtualMachine, vmi: VirtualMachineInstance | None, options: Options) -> tuple[Write, ...]:
+    match options:
+        case StartOptions():
+            return decide_start(vm, vmi, options)
+        case StopOptions():
+            return decide_stop(vm, vmi, options)
+        case RestartOptions():
+            return decide_restart(vm, vmi, options)
 
 
-@pytest.mark.parametrize(
-    ("strategy", "phase", "expected"),
-    [
-        ("Halted", None, (queue(PAUSED_OF_NOW),)),
-        ("false", None, (queue(PAUSED_OF_NOW),)),
-        ("Halted", "Succeeded", (queue(STOP, PAUSED_OF_NOW),)),
-        ("Halted", "Running", REFUSED),
-        ("Always", None, REFUSED),
-        ("Once", None, REFUSED),
-        ("Manual", None, (queue(PAUSED),)),
-        ("Manual", "Failed", (queue(STOP, PAUSED),)),
-        ("Manual", "Running", REFUSED),
-        ("RerunOnFailure", None, (queue(PAUSED),)),
-        ("RerunOnFailure", "Failed", REFUSED),
-    ],
-)
-def test_a_paused_start_is_queued(strategy: str, phase: str | None, expected: Any) -> None:
-    """Also if another run strategy would start the VM: the run must not begin before it is known to be paused."""
-    vmi = a_vmi(phase) if phase is not None else None
-
-    if expected == REFUSED:
-        with pytest.raises(RefusedError):
-            decide_start(a_vm(strategy), vmi, StartOptions(paused=True))
-    else:
-        assert decide_start(a_vm(strategy), vmi, StartOptions(paused=True)) == expected
+@pytest.mark.parametrize(("strategy", "phase", "options", "expected"), TABLE, ids=str)
+def test_start_stop_and_restart_follow_the_table(
+    strategy: str, phase: str | None, options: Options, expected: tuple[Write, ...] | str
+) -> None:
+    """A refusal begins with upstream's words, which scripts search for; the remedy comes after them."""
+    vm, vmi = a_vm(strategy), None if phase is None else a_vmi(phase)
+    if isinstance(expected, tuple):
+        assert decide(vm, vmi, options) == expected
+        return
+    with pytest.raises(RefusedError) as refusal:
+        decide(vm, vmi, options)
+    assert str(refusal.value).startswith(expected)
 
 
 def test_a_vm_with_a_liveness_probe_is_not_started_paused() -> None:
@@ -176,37 +206,6 @@ def test_an_unimplemented_strategy_allows_only_a_stop() -> None:
 def test_a_start_is_refused_while_another_is_queued() -> None:
     with pytest.raises(RefusedError, match="still being carried out"):
         decide_start(a_vm("Manual", stateChangeRequests=[START]), None, StartOptions())
-
-
-@pytest.mark.parametrize(
-    ("verb", "strategy", "phase", "words"),
-    [
-        ("start", "Manual", "Running", "VM is already running"),
-        ("start", "Always", "Scheduling", "VM is already running"),
-        ("start", "Halted", "Running", "VM is already running"),
-        ("start", "Always", None, "Always does not support manual start requests"),
-        ("start", "Once", "Succeeded", "Once does not support manual start requests"),
-        ("start", "RerunOnFailure", "Failed", "RerunOnFailure does not support starting VM from failed state"),
-        ("stop", "Halted", None, "VM is not running"),
-        ("stop", "Manual", None, "VM is not running"),
-        ("stop", "Halted", "Running", "Halted only supports manual stop requests with a shorter graceperiod"),
-        ("restart", "Halted", None, "Halted does not support manual restart requests"),
-        ("restart", "Halted", "Running", "Halted does not support manual restart requests"),
-        ("restart", "Once", "Running", "Once does not support manual restart requests"),
-        ("restart", "Manual", None, "VM is not running"),
-    ],
-)
-def test_a_refusal_begins_with_upstreams_words(verb: str, strategy: str, phase: str | None, words: str) -> None:
-    """Scripts and consoles search for them; the remedy comes after them."""
-    vm, vmi = a_vm(strategy), None if phase is None else a_vmi(phase)
-    decisions: dict[str, Callable[[], object]] = {
-        "start": lambda: decide_start(vm, vmi, StartOptions()),
-        "stop": lambda: decide_stop(vm, vmi, StopOptions()),
-        "restart": lambda: decide_restart(vm, vmi, RestartOptions()),
-    }
-    with pytest.raises(RefusedError) as refusal:
-        decisions[verb]()
-    assert str(refusal.value).startswith(words)
 
 
 def test_under_once_a_start_is_always_refused() -> None:
@@ -278,7 +277,7 @@ PROOF = "Proof would be: the Node object is deleted"
 @pytest.mark.parametrize("strategy", ["Always", "Manual", "RerunOnFailure"])
 def test_a_start_while_the_vmi_is_unknown_is_refused_with_the_missing_proof(strategy: str) -> None:
     """Upstream accepts the request and drops it silently."""
-    lost = a_vmi("Unknown", said=PROOF)
+    lost = a_vmi("Unknown", message=PROOF)
     with pytest.raises(RefusedError, match=f"restart it .* Its instance is Unknown: {PROOF}"):
         decide_start(a_vm(strategy), lost, StartOptions())
     assert decide_restart(a_vm(strategy), lost, RestartOptions()) == (queue(STOP, START),)
@@ -301,7 +300,7 @@ def test_a_start_while_the_vmi_is_stopping_is_refused() -> None:
 
 def test_a_message_of_the_vmi_is_cut() -> None:
     with pytest.raises(RefusedError) as refusal:
-        decide_start(a_vm("Manual"), a_vmi("Unknown", said="x" * 100_000), StartOptions())
+        decide_start(a_vm("Manual"), a_vmi("Unknown", message="x" * 100_000), StartOptions())
     assert len(str(refusal.value)) < 1_000
 
 
@@ -341,42 +340,6 @@ def test_a_vm_whose_volumes_need_manual_recovery_does_not_start() -> None:
             decide_start(vm, over, StartOptions())
 
 
-@pytest.mark.parametrize(
-    ("strategy", "phase", "grace", "expected"),
-    [
-        ("Halted", None, None, REFUSED),
-        ("Halted", "Succeeded", None, REFUSED),
-        ("Halted", "Running", None, REFUSED),
-        ("Halted", "Running", 30, REFUSED),
-        ("Halted", "Running", 5, (shorter(5),)),
-        ("Always", None, None, (OFF,)),
-        ("Always", "Running", None, (OFF,)),
-        ("Always", "Running", 0, (shorter(0), OFF)),
-        ("Always", "Running", 600, (OFF,)),
-        ("Always", None, 0, (OFF,)),
-        ("true", "Running", None, (PatchSpec({"spec": {"running": False}}),)),
-        ("Once", None, None, (OFF,)),
-        ("Manual", None, None, REFUSED),
-        ("Manual", "Succeeded", None, REFUSED),
-        ("Manual", "Running", 3, (shorter(3), queue(STOP))),
-        ("Manual", "Unknown", None, (queue(STOP),)),
-        ("RerunOnFailure", "Unknown", None, (queue(STOP),)),
-        ("Halted", "Unknown", 5, (shorter(5),)),
-        ("RerunOnFailure", "Failed", None, (cleared(STOP, runStrategy="RerunOnFailure"),)),
-        ("RerunOnFailure", "Succeeded", None, REFUSED),
-        ("RerunOnFailure", "Running", None, (queue(STOP),)),
-    ],
-)
-def test_stop_follows_the_table(strategy: str, phase: str | None, grace: int | None, expected: Any) -> None:
-    vmi = a_vmi(phase) if phase is not None else None
-
-    if expected == REFUSED:
-        with pytest.raises(RefusedError):
-            decide_stop(a_vm(strategy), vmi, StopOptions(grace))
-    else:
-        assert decide_stop(a_vm(strategy), vmi, StopOptions(grace)) == expected
-
-
 @pytest.mark.parametrize(("grace", "advised"), [(30, True), (1, True), (0, False)])
 def test_a_shorter_grace_period_is_suggested_only_if_possible(grace: int, advised: bool) -> None:
     with pytest.raises(RefusedError, match="is stopping already") as refusal:
@@ -388,28 +351,6 @@ def test_a_stop_replaces_the_queue() -> None:
     vm = a_vm("Manual", stateChangeRequests=[STOP, START])
 
     assert decide_stop(vm, a_vmi("Running"), StopOptions()) == (queue(STOP),)
-
-
-@pytest.mark.parametrize(
-    ("strategy", "phase", "grace", "expected"),
-    [
-        ("Halted", "Running", None, REFUSED),
-        ("Once", "Running", None, REFUSED),
-        ("Always", None, None, REFUSED),
-        ("Always", "Running", None, (queue(STOP, START),)),
-        ("Always", "Running", 0, (shorter(1), queue(STOP, START))),
-        ("Manual", "Running", None, (queue(STOP, START),)),
-        ("RerunOnFailure", "Running", None, (queue(STOP, START),)),
-    ],
-)
-def test_restart_follows_the_table(strategy: str, phase: str | None, grace: int | None, expected: Any) -> None:
-    vmi = a_vmi(phase) if phase is not None else None
-
-    if expected == REFUSED:
-        with pytest.raises(RefusedError):
-            decide_restart(a_vm(strategy), vmi, RestartOptions(grace))
-    else:
-        assert decide_restart(a_vm(strategy), vmi, RestartOptions(grace)) == expected
 
 
 def test_a_restart_is_refused_while_volumes_change() -> None:

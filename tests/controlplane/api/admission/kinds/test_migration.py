@@ -142,9 +142,3 @@ def test_removing_our_finalizer_gets_a_warning_that_says_how_long_it_stays() -> 
     assert verdict.code == 403
     assert "is removed by the control plane once the migration is over" in verdict.problems[0].message
     assert judge(golden.changed(going, "metadata/annotations", {"a": "b"}), going).allowed
-
-
-def test_users_cannot_write_the_status() -> None:
-    request = Request(operation="UPDATE", kind=GOOD["kind"], user="jane", uid="1", obj=made(), subresource="status")
-
-    assert review(request, SETTINGS).code == 403

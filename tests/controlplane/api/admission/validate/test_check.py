@@ -15,6 +15,7 @@ from tests.controlplane.api import golden
 
 CONFIGURATION = KubeVirtConfiguration()
 BY_NAME = by_name(KINDS)
+RANGE = "is out of range; must be 0 (no bound) or from 1Mi to 1Ti,"
 
 
 def problems_of(manifest: dict[str, Any], configuration: KubeVirtConfiguration = CONFIGURATION) -> list[Problem]:
@@ -52,12 +53,12 @@ def test_a_rule_does_not_repeat_a_problem_of_the_same_field() -> None:
 
 @pytest.mark.parametrize(
     "value",
-    [None, False, 0, [], {}, "", "x", [{}], {"a": {}}, [[[]]], 2**80, -1.5, "\x00\ud800"],
+    [None, False, [], {}, [{}], 2**80, "\x00\ud800"],
     ids=repr,
 )
 def test_no_value_anywhere_raises(value: Any) -> None:
-    """Every field of a full manifest is replaced by a value of every type."""
-    for name in golden.NAMES:
+    """Every field of a manifest is replaced by a value of every type."""
+    for name in ("vm-full", "kubevirt", "pool-cirros"):
         manifest = golden.load(name)
         for path in list(golden.paths(manifest)):
             if path not in ("apiVersion", "kind"):
@@ -79,7 +80,7 @@ def test_configured_machine_types_replace_the_built_in_ones() -> None:
     vm = golden.load("vm-full")
     configuration = KubeVirtConfiguration(emulated_machines=("pc-q35-9.*",))
 
-    assert [str(item) for item in problems_of(vm, configuration)] == [
+    assert [str(problem) for problem in problems_of(vm, configuration)] == [
         'spec.template.spec.domain.machine.type: "q35" is not a machine type of this cluster; allowed: pc-q35-9.*'
     ]
 
@@ -136,73 +137,26 @@ def test_an_undecodable_list_causes_no_false_problems_in_its_partner(field: str)
     assert len(problems_of(vm)) == 1
 
 
-@pytest.mark.parametrize(
-    ("path", "value", "expected"),
-    [
-        pytest.param(
-            "spec/configuration/migrations",
-            {"allowPostCopy": True},
-            "spec.configuration.migrations.allowPostCopy: known to KubeVirt, not built in this version; remove it",
-            id="not built",
-        ),
-        pytest.param(
-            "spec/configuration/migrations",
-            {"bandwidthPerMigration": "-1"},
-            'spec.configuration.migrations.bandwidthPerMigration: "-1" is out of range; must be 0 (no bound) or from '
-            "1Mi to 1Ti, in a second",
-            id="less than nothing",
-        ),
-        pytest.param(
-            "spec/configuration/migrations",
-            {"bandwidthPerMigration": "1Ki"},
-            'spec.configuration.migrations.bandwidthPerMigration: "1Ki" is out of range; must be 0 (no bound) or from '
-            "1Mi to 1Ti, in a second",
-            id="so little that no guest would ever move",
-        ),
-        pytest.param(
-            "spec/configuration/migrations",
-            {"bandwidthPerMigration": "fast"},
-            'spec.configuration.migrations.bandwidthPerMigration: "fast" is not a quantity; write e.g. 64M, 2Gi, 2 or '
-            "100m",
-            id="no quantity",
-        ),
-        pytest.param(
-            "spec/configuration/migrations",
-            {"parallelMigrationsPerCluster": 0},
-            "spec.configuration.migrations.parallelMigrationsPerCluster: 0 is out of range; must be from 1 to 1000",
-            id="none at once",
-        ),
-        pytest.param(
-            "spec/configuration/developerConfiguration/logVerbosity",
-            {"virtHandler": 5},
-            "spec.configuration.developerConfiguration.logVerbosity: known to KubeVirt, not built in this version; "
-            "remove it",
-            id="a verbosity that nobody heeds",
-        ),
-        pytest.param(
-            "spec/configuration/machinType",
-            "q35",
-            "spec.configuration.machinType: no such field; did you mean machineType?",
-            id="misspelt",
-        ),
-        pytest.param(
-            "spec/configuration/developerConfiguration/useEmulation",
-            "yes",
-            "spec.configuration.developerConfiguration.useEmulation: must be true or false, got a string",
-            id="wrong type",
-        ),
-        pytest.param(
-            "spec/configuration/developerConfiguration/cpuAllocationRatio",
-            0,
-            "spec.configuration.developerConfiguration.cpuAllocationRatio: 0 is out of range; must be from 1 to 1000",
-            id="out of range",
-        ),
-    ],
-)
-def test_the_configuration_is_checked_by_the_same_rules(path: str, value: Any, expected: str) -> None:
-    manifest = golden.changed(golden.load("kubevirt"), path, value)
+CONFIGURED = [
+    pytest.param(
+        "migrations/allowPostCopy", True, "known to KubeVirt, not built in this version; remove it", id="unbuilt"
+    ),
+    pytest.param("migrations/bandwidthPerMigration", "-1", f"{RANGE} in a second", id="negative bandwidth"),
+    pytest.param("migrations/bandwidthPerMigration", "1Ki", f"{RANGE} in a second", id="too little bandwidth"),
+    pytest.param("migrations/bandwidthPerMigration", "fast", "is not a quantity", id="no quantity"),
+    pytest.param("migrations/parallelMigrationsPerCluster", 0, "must be from 1 to 1000", id="no migration at once"),
+    pytest.param("machinType", "q35", "no such field; did you mean machineType?", id="misspelt"),
+    pytest.param("developerConfiguration/useEmulation", "yes", "true or false, got a string", id="wrong type"),
+    pytest.param("developerConfiguration/cpuAllocationRatio", 0, "must be from 1 to 1000", id="out of range"),
+]
 
-    assert [str(problem) for problem in problems_of(manifest)] == [expected]
+
+@pytest.mark.parametrize(("path", "value", "words"), CONFIGURED)
+def test_the_configuration_is_checked_by_the_same_rules(path: str, value: Any, words: str) -> None:
+    (problem,) = problems_of(golden.changed(golden.load("kubevirt"), f"spec/configuration/{path}", value))
+
+    assert problem.path == f"spec.configuration.{path.replace('/', '.')}"
+    assert words in problem.message
 
 
 def test_disabled_migration_switches_with_upstream_defaults_are_accepted() -> None:
