@@ -13,6 +13,9 @@ socket with a full backlog blocks connect(2) forever) is interrupted by a signal
 While it waits for its reply, a thread processes whatever the peer sends. Its processor time (cpu_quota.py) and the
 bytes that it reads (receive_quota.py) are charged to the connection, as for the event loop: during the call by the
 watchdog's thread, because the event loop may be busy with other connections, and the rest at its end.
+
+Calls on one connection may overlap, e.g. a request to the agent and a look at the state. That needs libvirt 10.4 or
+newer in the images: an older client may crash then (CVE-2024-4418).
 """
 
 from __future__ import annotations

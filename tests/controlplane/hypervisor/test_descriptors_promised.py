@@ -33,9 +33,9 @@ async def main():
     made = await open_connection(sys.argv[1], deadline_seconds=0.5, keepalive_seconds=1)
     guest = await made.guest("web")
     asked = asyncio.create_task(guest.ask_agent("{}", 1))
-    for answers in (guest.state(), asked):
+    for response in (guest.state(), asked):
         try:
-            await answers
+            await response
         except HypervisorError as error:
             print(type(error).__name__)
     await made.close()
