@@ -153,12 +153,6 @@ def test_two_that_build_at_once_into_one_store_each_get_their_own(collection: Pa
     assert sum(written for *_unused, written in found) == 2, "who comes second finds it written"
 
 
-def test_an_archive_that_somebody_replaced_is_written_again(collection: Path, store: Store, tmp_path: Path) -> None:
-    first = build("toy", store, tmp_path / "out", Options(), collection)
-    first.image.path.write_bytes(b"not an archive")
-    assert build("toy", store, tmp_path / "out", Options(), collection).written
-
-
 def packages_of(archive: Path) -> str:
     """Return what the toy's first layer holds."""
     with tarfile.open(archive) as tar:

@@ -127,6 +127,7 @@ def test_everything_that_our_code_imports_can_be_imported_inside(root: str, requ
     assert done.stdout == "imported\n", done.stderr
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", ["virt-launcher", "test-guest"])
 def test_a_containerfile_builds_the_same_image(name: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
     """Does what the Containerfile does after its packages are there, in the root file system of the other way."""

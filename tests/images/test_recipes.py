@@ -13,7 +13,6 @@ import pytest
 from images.build import COLLECTION
 from images.recipes import NAMES, Recipe, packages_file, recipe
 from images.rootfs import parse_packages
-from images.trim import parse_keep_list
 
 
 @pytest.fixture(params=NAMES)
@@ -59,18 +58,7 @@ def test_package_lists_are_sorted_and_name_a_python(making: Recipe) -> None:
     assert any(name.startswith("python3") for name in named), "the Containerfile's build stage runs one"
 
 
-def test_keep_lists_have_no_line_twice() -> None:
-    for path in (COLLECTION / "images").glob("*/keep*"):
-        patterns = parse_keep_list(path.read_text())
-        assert len(patterns) == len(set(patterns)), path
-
-
 def test_a_layers_key_is_the_same_twice_and_each_has_its_own(making: Recipe) -> None:
     keys = [layer.key(COLLECTION) for layer in making.layers]
     assert keys == [layer.key(COLLECTION) for layer in making.layers]
     assert len(set(keys)) == len(keys)
-
-
-def test_an_unknown_image_has_no_recipe() -> None:
-    with pytest.raises(KeyError):
-        recipe("cirros")

@@ -141,15 +141,6 @@ async def test_a_busy_connection_is_not_closed_for_others() -> None:
         assert await Peer(OTHER, port).connect()
 
 
-async def test_a_closed_connection_makes_room(port: int) -> None:
-    pod = Peer(POD, port)
-    assert [await pod.connect() for _unused in range(3)] == [True] * 3
-
-    pod.abort()
-
-    await until_connected(pod)
-
-
 @pytest.mark.parametrize("data", [b"", b"\x16\x03\x01", REQUEST[:-2]], ids=["nothing", "part of a hello", "no TLS"])
 async def test_an_unfinished_handshake_counts_as_a_connection(tls_port: int, data: bytes) -> None:
     pod, other = Peer(POD, tls_port, trusting()), Peer(OTHER, tls_port, trusting())
@@ -168,17 +159,6 @@ async def test_a_handshake_times_out(tls_port: int, monkeypatch: pytest.MonkeyPa
 
     await pod.wait_closed()
     monkeypatch.undo()
-
-    again = Peer(POD, tls_port, trusting())
-    for _unused in range(3):
-        await until_connected(again)
-
-
-async def test_a_failed_handshake_makes_room(tls_port: int) -> None:
-    pod = Peer(POD, tls_port, trusting())
-    for _unused in range(3):
-        await pod.send(REQUEST)
-    await pod.wait_closed()
 
     again = Peer(POD, tls_port, trusting())
     for _unused in range(3):

@@ -66,13 +66,6 @@ def test_a_callback_that_waits_for_its_peer_is_interrupted_and_the_connection_cu
     assert transport.because == BLOCKED_BY_PEER
 
 
-def test_each_further_wait_is_interrupted_too(here: CallbackRunner) -> None:
-    """libvirt reads the rest of the data in a socket that is cut."""
-    ended = list[int]()
-    here.run(Transport(), lambda: ended.extend(read_forever() for _unused in range(20)))
-    assert ended == [errno.EINTR] * 20
-
-
 def test_waiting_for_another_thread_does_not_count_as_waiting_for_the_peer(
     here: CallbackRunner, looked: threading.Event
 ) -> None:

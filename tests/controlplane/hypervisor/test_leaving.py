@@ -55,8 +55,11 @@ def instead(procedure: int, data: bytes) -> hostile.Behaviour:
     return behave
 
 
-@pytest.mark.parametrize("procedure", [hostile.CLOSE, hostile.DEREGISTER, hostile.UNWATCH])
-@pytest.mark.parametrize("data", [pytest.param(EVENT_OF_START, id="an event"), pytest.param(EVENTS, id="a flood")])
+@pytest.mark.parametrize(
+    ("procedure", "data"),
+    [(hostile.CLOSE, EVENT_OF_START), (hostile.CLOSE, EVENTS), (hostile.DEREGISTER, EVENT_OF_START)],
+    ids=["an event at CLOSE", "a flood at CLOSE", "an event at the end of a subscription"],
+)
 async def test_an_event_during_close_blocks_neither_a_thread_nor_the_loop(
     tmp_path: Path, procedure: int, data: bytes
 ) -> None:

@@ -10,6 +10,8 @@ import random
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from controlplane.kube.decoding import CUT_LEVELS, MAX_LEVELS, UnreadableError, cut, is_deeper, read_event
 
@@ -44,7 +46,8 @@ def pruned(value: Any, levels: int) -> Any:
     return value
 
 
-@pytest.mark.parametrize("seed", range(200))
+@settings(max_examples=50)
+@given(seed=st.integers(0, 2**32 - 1))
 def test_cut_replaces_exactly_the_values_below_the_limit(seed: int) -> None:
     chance = random.Random(seed)
     value = [random_value(chance, 4) for _unused in range(chance.randrange(5))]

@@ -531,22 +531,6 @@ async def test_a_stream_that_ends_at_once_does_not_become_a_busy_loop(api: FakeA
     assert len(watched.pauses) == before + 3, "the one that lasted is opened again at once"
 
 
-async def test_a_stream_that_brought_an_event_is_resumed_soon_after_it_breaks(api: FakeApi) -> None:
-    async with watching(api, Timing(back_off_first=0.2, back_off_limit=4.0)) as watched:
-        await watched.cache.wait_synced()
-        await watched.until(lambda: len(api.streams) == 1)
-        api.faults += [("GET", WATCH, status(503, "ServiceUnavailable")) for _unused in range(3)]
-        watched.clock.seconds += 300
-        api.cut()
-        await watched.until(lambda: not api.faults and len(api.streams) == 1)
-        api.put(f"{PODS}/d", a_pod())
-        await watched.until(lambda: "d" in watched.names())
-        api.raw_line(PODS, b'{"type": "ADD')
-        await watched.until(lambda: len(watched.pauses) == 4)
-
-    assert watched.pauses == pytest.approx([0.1, 0.2, 0.4, 0.1])
-
-
 async def test_silently_lost_events_are_repaired_and_counted(api: FakeApi) -> None:
     async with watching(api) as watched:
         await watched.cache.wait_synced()

@@ -231,12 +231,6 @@ def test_capabilities_are_written_into_directories_of_the_launcher(run: Path, di
     assert [path.name for path in cache.iterdir()] == ["q.xml"]
 
 
-def test_an_existing_file_is_not_overwritten(run: Path, directory: PodsDirectory) -> None:
-    directory.write_files(UID, ("cache",), {"q.xml": b"1"})
-    directory.write_files(UID, ("cache",), {"q.xml": b"2"})
-    assert (run / "cache" / "q.xml").read_bytes() == b"1"
-
-
 def test_existing_entries_keep_their_owner_and_mode(run: Path, directory: PodsDirectory) -> None:
     """A chown of existing entries would give root's files to a tenant who planted a name."""
     cache = run.joinpath(*CACHE)

@@ -148,8 +148,19 @@ async def ends(handler: Handler) -> bool:
     return handler.task.exception() is None
 
 
-async def test_a_request_number_in_use_ends_the_connection(handler: Handler) -> None:
-    handler.say(OpenSocket(1, UID), OpenSocket(1, UID))
+@pytest.mark.parametrize(
+    "packets",
+    [
+        [encode(OpenSocket(1, UID)), encode(OpenSocket(1, UID))],
+        [encode(Hello(PROTOCOL))],
+        [b'{"type":"Reboot"}'],
+        [b"\xff"],
+    ],
+    ids=["a request number in use", "a second greeting", "an unknown request", "no text"],
+)
+async def test_a_protocol_error_ends_the_connection(handler: Handler, packets: list[bytes]) -> None:
+    for packet in packets:
+        handler.socket.send(packet)
     assert await ends(handler)
 
 
@@ -160,16 +171,6 @@ async def test_too_many_open_requests_end_the_connection(
     handler.say(*(OpenSocket(number, UID) for number in (1, 2, 3, 4)))
     assert await ends(handler)
     assert service.open == 0
-
-
-async def test_a_second_greeting_ends_the_connection(handler: Handler) -> None:
-    handler.say(Hello(PROTOCOL))
-    assert await ends(handler)
-
-
-async def test_an_unknown_request_ends_the_connection(handler: Handler) -> None:
-    handler.socket.send(b'{"type":"Reboot"}')
-    assert await ends(handler)
 
 
 async def test_a_bug_ends_only_its_connection(

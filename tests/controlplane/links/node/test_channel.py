@@ -131,17 +131,6 @@ async def test_a_failed_send_also_ends_waiting_receives(
             await asyncio.wait_for(task, 5)
 
 
-async def test_closing_ends_waiting_senders_and_receivers(ends: tuple[Channel, Channel]) -> None:
-    channel, _unused = ends
-    sending = [asyncio.create_task(_send_many(channel, 200)) for _unused in range(3)]
-    receiving = asyncio.create_task(channel.receive())
-    await asyncio.sleep(0.01)
-    channel.close()
-    for task in (*sending, receiving):
-        with pytest.raises(Closed):
-            await asyncio.wait_for(task, 5)
-
-
 async def test_a_reused_descriptor_number_works_after_a_close(ends: tuple[Channel, Channel]) -> None:
     """The next socket gets the number of the closed channel: the loop must have removed its old handlers."""
     channel, _unused = ends

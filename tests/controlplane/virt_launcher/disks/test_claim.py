@@ -35,69 +35,42 @@ def a_plan(size: int = 8 * MIB, **options: Any) -> ClaimDisk:
 
 def test_an_empty_volume_gets_a_sparse_disk_of_the_claims_size(volume: Path) -> None:
     assert prepare_claim(a_plan()) == str(volume / "disk.img")
-
     status = (volume / "disk.img").stat()
     assert (status.st_size, status.st_blocks) == (8 * MIB, 0)
     assert status.st_mode & 0o007 == 0
 
 
-def test_an_existing_disk_keeps_its_content(volume: Path) -> None:
-    (volume / "disk.img").write_bytes(b"data" * MIB)
-
-    prepare_claim(a_plan(4 * MIB))
-
-    assert (volume / "disk.img").read_bytes() == b"data" * MIB
-
-
-def test_a_disk_grows_with_its_claim(volume: Path) -> None:
-    (volume / "disk.img").write_bytes(b"x" * MIB)
-
-    prepare_claim(a_plan(3 * MIB + 5))
-
-    content = (volume / "disk.img").read_bytes()
-    assert (len(content), content[:MIB], set(content[MIB:])) == (3 * MIB, b"x" * MIB, {0})
-
-
-def test_a_disk_never_shrinks(volume: Path) -> None:
-    (volume / "disk.img").write_bytes(b"x" * 2 * MIB)
-
-    prepare_claim(a_plan(MIB))
-
-    assert (volume / "disk.img").stat().st_size == 2 * MIB
-
-
-@pytest.mark.parametrize("options", [{"is_shared": True}, {"is_read_only": True}])
-def test_a_shared_or_read_only_disk_is_not_resized(options: dict[str, bool], volume: Path) -> None:
-    (volume / "disk.img").write_bytes(b"x" * MIB)
-
-    prepare_claim(a_plan(**options))
-
-    assert (volume / "disk.img").stat().st_size == MIB
-
-
-def test_a_file_system_may_take_a_tenth_of_a_volume(volume: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    has_room(93 * MIB, monkeypatch)
-
-    prepare_claim(a_plan(100 * MIB))
-
-    assert (volume / "disk.img").stat().st_size == 92 * MIB
-
-
-def test_an_empty_shared_volume_gets_its_disk(volume: Path) -> None:
-    """No other guest can have the missing disk open."""
-    prepare_claim(a_plan(is_shared=True))
-
-    assert (volume / "disk.img").stat().st_size == 8 * MIB
-
-
-def test_a_disk_grows_into_the_free_space_of_its_volume(volume: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The space that it already takes counts as free."""
-    (volume / "disk.img").write_bytes(b"x" * 4 * MIB)
-    has_room(3 * MIB, monkeypatch)
-
-    prepare_claim(a_plan(100 * MIB))
-
-    assert (volume / "disk.img").stat().st_size == 6 * MIB
+@pytest.mark.parametrize(
+    ("before", "claim", "room", "options", "after"),
+    [
+        pytest.param(4 * MIB, 4 * MIB, None, {}, 4 * MIB, id="as large as its claim"),
+        pytest.param(MIB, 3 * MIB + 5, None, {}, 3 * MIB, id="grows with its claim"),
+        pytest.param(2 * MIB, MIB, None, {}, 2 * MIB, id="never shrinks"),
+        pytest.param(MIB, 8 * MIB, None, {"is_shared": True}, MIB, id="a shared disk is not resized"),
+        pytest.param(MIB, 8 * MIB, None, {"is_read_only": True}, MIB, id="a read-only disk is not resized"),
+        pytest.param(0, 8 * MIB, None, {"is_shared": True}, 8 * MIB, id="no guest can have a missing disk open"),
+        pytest.param(0, 100 * MIB, 93 * MIB, {}, 92 * MIB, id="a file system may take a tenth of the volume"),
+        pytest.param(4 * MIB, 100 * MIB, 3 * MIB, {}, 6 * MIB, id="its own space counts as free"),
+        pytest.param(MIB, 8 * MIB, 0, {}, MIB, id="a full volume"),
+    ],
+)
+def test_a_disk_keeps_its_content_and_gets_its_size(
+    volume: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    before: int,
+    claim: int,
+    room: int | None,
+    options: dict[str, bool],
+    after: int,
+) -> None:
+    if before:
+        (volume / "disk.img").write_bytes(b"x" * before)
+    if room is not None:
+        has_room(room, monkeypatch)
+    prepare_claim(a_plan(claim, **options))
+    assert (volume / "disk.img").stat().st_size == after
+    with (volume / "disk.img").open("rb") as disk:
+        assert disk.read(before) == b"x" * before
 
 
 def test_a_volume_much_smaller_than_its_claim_is_refused_and_left_empty(
@@ -108,15 +81,6 @@ def test_a_volume_much_smaller_than_its_claim_is_refused_and_left_empty(
     with pytest.raises(PreparationError, match="has room for 52297728 bytes, its claim asks for 104857600"):
         prepare_claim(a_plan(100 * MIB))
     assert list(volume.iterdir()) == []
-
-
-def test_the_disk_of_a_full_volume_is_usable(volume: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (volume / "disk.img").write_bytes(b"x" * MIB)
-    has_room(0, monkeypatch)
-
-    prepare_claim(a_plan())
-
-    assert (volume / "disk.img").stat().st_size == MIB
 
 
 def test_a_read_only_volume_needs_a_disk(volume: Path) -> None:

@@ -213,16 +213,6 @@ async def test_a_guest_that_does_not_obey_is_destroyed_after_its_grace_period(li
     assert libvirtd.told == ["shutdown", "destroy"]
 
 
-async def test_a_guest_is_destroyed_at_the_end_of_its_grace_period_between_two_shutdown_requests(
-    libvirtd: FakeLibvirtd, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(watch_module, "POWER_BUTTON_SECONDS", 3600)
-    libvirtd.state_now, libvirtd.obeys = RUNNING, False
-    async with asyncio.timeout(5):
-        assert (await bring_down(libvirtd, 0.01)).exit_code == 1
-    assert libvirtd.told == ["shutdown", "destroy"]
-
-
 async def test_a_guest_that_libvirt_cannot_destroy_is_killed(
     libvirtd: FakeLibvirtd, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -176,14 +176,6 @@ async def followed(log: Path, watch: Told | Deaf, output: int, done: list[str], 
         await follow_logs(Noted(str(log), Output(output)), nothing_to_trim, watch, lambda: 0.0, sleep)  # type: ignore[arg-type]
 
 
-async def test_without_writes_nothing_is_done(tmp_path: Path, reader: Reader) -> None:
-    """The watch starts before the read, so a write during the read is noticed."""
-    done: list[str] = []
-    await followed(tmp_path / "none", Told(done), reader.output, done)
-    assert done[:3] == ["listen", "look", "rest"]
-    assert not [step for step in done if step.startswith("sleep")]
-
-
 async def test_a_write_is_copied_after_a_short_delay(tmp_path: Path, reader: Reader) -> None:
     """A guest may write byte by byte. The launcher reads twenty times a second at most."""
     log, done = tmp_path / "serial.log", list[str]()

@@ -192,14 +192,6 @@ async def test_the_plugin_registers_at_once_with_a_restarted_kubelet(
     assert [kubelet.listed.get_nowait() for _unused in range(3)] == [LIST, None, LIST]
 
 
-async def test_the_plugin_registers_again_when_the_kubelet_drops_it(kubelet: Kubelet, served: Told) -> None:
-    assert await served.get()
-    kubelet.drop(KVM.resource)
-    assert not await served.get()
-    assert await served.get()
-    assert [kubelet.listed.get_nowait() for _unused in range(3)] == [LIST, None, LIST]
-
-
 async def test_the_end_of_a_predecessor_leaves_the_successor_registered(kubelet: Kubelet) -> None:
     """When the predecessor's stream ends, the kubelet disconnects the successor, which has the name by then."""
     async with AsyncExitStack() as predecessor:
