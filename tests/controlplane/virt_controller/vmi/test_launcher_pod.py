@@ -34,7 +34,11 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
             "volumes": [
                 {"name": "root", "containerDisk": {"image": "localhost/virtops/test-guest:0.1.0"}},
                 {"name": "seed", "cloudInitNoCloud": {"userData": "#!/bin/sh\necho hello\n"}},
+                {"name": "data", "persistentVolumeClaim": {"claimName": "data"}},
+                {"name": "raw", "persistentVolumeClaim": {"claimName": "raw"}},
             ],
+            "livenessProbe": {"exec": {"command": ["test", "-e", "/run/alive"]}, "periodSeconds": 20},
+            "readinessProbe": {"httpGet": {"port": 8080, "path": "/ready"}, "failureThreshold": 1},
         },
         EMULATED,
     ),
@@ -69,25 +73,6 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
             "priorityClassName": "high",
             "dnsPolicy": "None",
             "dnsConfig": {"nameservers": ["10.0.0.10"]},
-        },
-        {},
-    ),
-    "claims": (
-        {
-            "domain": MEMORY,
-            "volumes": [
-                {"name": "data", "persistentVolumeClaim": {"claimName": "data"}},
-                {"name": "raw", "persistentVolumeClaim": {"claimName": "raw"}},
-            ],
-        },
-        {},
-    ),
-    "probed": (
-        {
-            "domain": {**MEMORY, "devices": NIC},
-            "networks": [{"name": "default", "pod": {}}],
-            "livenessProbe": {"exec": {"command": ["test", "-e", "/run/alive"]}, "periodSeconds": 20},
-            "readinessProbe": {"httpGet": {"port": 8080, "path": "/ready"}, "failureThreshold": 1},
         },
         {},
     ),
