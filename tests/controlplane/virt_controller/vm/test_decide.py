@@ -13,16 +13,17 @@ from kubevirt_api.names import TEMPLATE_HASH, VM_FINALIZER
 from kubevirt_api.run_strategies import BUILT, HALTED
 
 from controlplane.api.objects.meta import OwnerReference
+from controlplane.api.objects.vm import VirtualMachine
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.virt_controller.vm.decide import ORPHAN_FINALIZER, decide
-from controlplane.virt_controller.vm.world import World
 from tests.controlplane.virt_controller.builders import STAMP, VM_UID, VMI_UID, a_condition, a_vm, a_vmi, vm_world
 
 START, STOP = {"action": "Start"}, {"action": "Stop", "uid": VMI_UID}
 STALE_STOP = {"action": "Stop", "uid": "an older one"}
+ANY_STOP = {"action": "Stop"}
 COUNTED = {"startFailure": {"consecutiveFailCount": 1, "lastFailedVMIUID": VMI_UID, "retryAfterTimestamp": STAMP}}
 COUNTED_BEFORE = {"startFailure": {**COUNTED["startFailure"], "lastFailedVMIUID": "the one before"}}
-ACTED_ON = {"runStrategy": "RerunOnFailure"}
+RERUN, ACTED_ON = "RerunOnFailure", {"runStrategy": "RerunOnFailure"}
 ORPHANING = (VM_FINALIZER, ORPHAN_FINALIZER)
 
 
@@ -32,169 +33,126 @@ def also_owned(vmi: VirtualMachineInstance) -> VirtualMachineInstance:
     return msgspec.structs.replace(vmi, metadata=msgspec.structs.replace(vmi.metadata, owner_references=listed))
 
 
-def asked(*requests: dict[str, Any]) -> dict[str, Any]:
-    return {"stateChangeRequests": list(requests)}
-
-
 RUNNING, GOING = a_vmi("Running", ran=True), a_vmi("Running", ran=True, deleting=True)
 SUCCEEDED, FAILED = a_vmi("Succeeded", ran=True), a_vmi("Failed", ran=True)
 NEVER_RAN = a_vmi("Failed")
+FAILED_PAUSED = a_vmi("Failed", spec={"startStrategy": "Paused"})
 ORPHAN, FOREIGN = a_vmi("Running", owner=None), a_vmi("Running", owner="somebody")
 LISTED, LISTED_FOREIGN = also_owned(ORPHAN), also_owned(FOREIGN)
 PAUSED_START = {"action": "Start", "data": {"paused": "true"}}
 PAUSED_NOW = {"action": "Start", "data": {"paused": "true", "generation": "3"}}
 UNPAUSED_START = {"action": "Start", "data": {"paused": "false"}}
 ODD_START = {"action": "Start", "data": {"onTheMoon": "yes"}}
+ALWAYS, HALTED_VM, MANUAL, ONCE, NEWER = (
+    a_vm(strategy) for strategy in ("Always", "Halted", "Manual", "Once", "WaitAsReceiver")
+)
 
-TABLE: dict[str, tuple[World, list[str]]] = {
-    # Always
-    "Always, none: create": (vm_world(a_vm()), ["CreateVmi"]),
-    "Always, alive: leave": (vm_world(a_vm(), RUNNING), []),
-    "Always, going: wait": (vm_world(a_vm(), GOING), []),
-    "Always, delete sent: wait": (vm_world(a_vm(**asked(STOP)), RUNNING, is_delete_sent=True), []),
-    "Always, succeeded: delete": (vm_world(a_vm(), SUCCEEDED), ["DeleteVmi"]),
-    "Always, failed after running: delete": (vm_world(a_vm(), FAILED), ["DeleteVmi"]),
-    "Always, failed before running: record first": (vm_world(a_vm(), NEVER_RAN), ["WriteStatus", "DeleteVmi"]),
-    "Always, ended by a person before running: wait": (vm_world(a_vm(), a_vmi("Failed", deleting=True)), []),
-    "Always, an unknown phase: leave": (vm_world(a_vm(), a_vmi("WaitingForSync")), []),
-    "Always, failed before running, after another: record first": (
-        vm_world(a_vm(**COUNTED_BEFORE), NEVER_RAN),
-        ["WriteStatus", "DeleteVmi"],
-    ),
-    "Always, failed start recorded: delete": (vm_world(a_vm(**COUNTED), NEVER_RAN), ["DeleteVmi"]),
-    "Always, restart asked: delete": (vm_world(a_vm(**asked(STOP, START)), RUNNING), ["DeleteVmi"]),
-    "Always, stop of an older instance: leave": (vm_world(a_vm(**asked(STALE_STOP)), RUNNING), []),
-    # Halted
-    "Halted, none: nothing": (vm_world(a_vm("Halted")), []),
-    "Halted, none, start asked: drop": (vm_world(a_vm("Halted", **asked(START))), ["DropRequest"]),
-    "Halted, none, restart asked: drop": (vm_world(a_vm("Halted", **asked(STOP, START))), ["DropRequest"]),
-    "Halted, alive, restart asked: delete": (vm_world(a_vm("Halted", **asked(STOP, START)), RUNNING), ["DeleteVmi"]),
-    "Halted, alive: delete": (vm_world(a_vm("Halted"), RUNNING), ["DeleteVmi"]),
-    "Halted, final: delete": (vm_world(a_vm("Halted"), SUCCEEDED), ["DeleteVmi"]),
-    "Halted, going: wait": (vm_world(a_vm("Halted"), GOING), []),
-    # Manual
-    "Manual, none: nothing": (vm_world(a_vm("Manual")), []),
-    "Manual, none, start asked: create": (vm_world(a_vm("Manual", **asked(START))), ["CreateVmi"]),
-    "Manual, none, restart asked: create": (vm_world(a_vm("Manual", **asked(STOP, START))), ["CreateVmi"]),
-    "Manual, none, any stop done, start asked: trim first": (
-        vm_world(a_vm("Manual", **asked({"action": "Stop"}, START))),
-        ["WriteStatus", "CreateVmi"],
-    ),
-    "Manual, alive: leave": (vm_world(a_vm("Manual"), RUNNING), []),
-    "Manual, alive, stop asked: delete": (vm_world(a_vm("Manual", **asked(STOP)), RUNNING), ["DeleteVmi"]),
-    "Manual, alive, start asked: done already": (vm_world(a_vm("Manual", **asked(START)), RUNNING), []),
-    "Manual, final: keep": (vm_world(a_vm("Manual"), FAILED), []),
-    "Manual, final, start asked: done already": (vm_world(a_vm("Manual", **asked(START)), FAILED), []),
-    "Manual, final, another start asked: delete": (
-        vm_world(a_vm("Manual", **asked(STOP, START)), FAILED),
-        ["DeleteVmi"],
-    ),
-    "Manual, going, start asked: wait": (vm_world(a_vm("Manual", **asked(START)), GOING), []),
-    "Manual, alive, start answered, stop asked: trim first": (
-        vm_world(a_vm("Manual", **asked(START, STOP)), RUNNING),
-        ["WriteStatus", "DeleteVmi"],
-    ),
-    # RerunOnFailure
-    "Rerun, fresh: create": (vm_world(a_vm("RerunOnFailure")), ["CreateVmi"]),
-    "Rerun, acted on before: nothing": (vm_world(a_vm("RerunOnFailure", runStrategy="RerunOnFailure")), []),
-    "Rerun, acted on before, start asked: create": (
-        vm_world(a_vm("RerunOnFailure", **asked(START), **ACTED_ON)),
-        ["CreateVmi"],
-    ),
-    "Rerun, just switched to: create": (vm_world(a_vm("RerunOnFailure", runStrategy="Halted")), ["CreateVmi"]),
-    "Rerun, switched to from Always: create": (vm_world(a_vm("RerunOnFailure", runStrategy="Always")), ["CreateVmi"]),
-    "Rerun, succeeded: delete": (vm_world(a_vm("RerunOnFailure", **ACTED_ON), SUCCEEDED), ["DeleteVmi"]),
-    "Rerun, just switched to, succeeded: record first": (
-        vm_world(a_vm("RerunOnFailure"), SUCCEEDED),
-        ["WriteStatus", "DeleteVmi"],
-    ),
-    "Rerun, just switched to, stop asked: record first": (
-        vm_world(a_vm("RerunOnFailure", **asked(STOP)), RUNNING),
-        ["WriteStatus", "DeleteVmi"],
-    ),
-    "Rerun, failed: ask for the next first": (vm_world(a_vm("RerunOnFailure"), FAILED), ["WriteStatus", "DeleteVmi"]),
-    "Rerun, acted on before, failed: ask for the next first": (
-        vm_world(a_vm("RerunOnFailure", **ACTED_ON), FAILED),
-        ["WriteStatus", "DeleteVmi"],
-    ),
-    "Rerun, failed, stop asked: delete": (
-        vm_world(a_vm("RerunOnFailure", **asked(STOP), **ACTED_ON), FAILED),
-        ["DeleteVmi"],
-    ),
-    "Rerun, failed and another asked: delete": (
-        vm_world(a_vm("RerunOnFailure", **asked(STOP, START), **ACTED_ON), FAILED),
-        ["DeleteVmi"],
-    ),
-    "Rerun, start answered, failed: ask for the next first": (
-        vm_world(a_vm("RerunOnFailure", **asked(START), **ACTED_ON), FAILED),
-        ["WriteStatus", "DeleteVmi"],
-    ),
-    "Rerun, start answered, succeeded: trim first": (
-        vm_world(a_vm("RerunOnFailure", **asked(START), **ACTED_ON), SUCCEEDED),
-        ["WriteStatus", "DeleteVmi"],
-    ),
-    # Once
-    "Once, none: create": (vm_world(a_vm("Once")), ["CreateVmi"]),
-    "Once, final: keep": (vm_world(a_vm("Once"), SUCCEEDED), []),
-    "Once, failed: keep": (vm_world(a_vm("Once"), FAILED), []),
-    "Once, none, start asked: create": (vm_world(a_vm("Once", **asked(START))), ["CreateVmi"]),
-    "Once, final, start asked: done already": (vm_world(a_vm("Once", **asked(START)), SUCCEEDED), []),
-    "Once, alive, stop asked: drop": (vm_world(a_vm("Once", **asked(STOP)), RUNNING), ["DropRequest"]),
-    # requests that no strategy can carry out
-    "Manual, paused start asked: create": (vm_world(a_vm("Manual", **asked(PAUSED_START))), ["CreateVmi"]),
-    "Manual, start not paused asked: create": (vm_world(a_vm("Manual", **asked(UNPAUSED_START))), ["CreateVmi"]),
-    "Manual, start with an unknown option asked: drop": (vm_world(a_vm("Manual", **asked(ODD_START))), ["DropRequest"]),
-    "Rerun, paused start asked: create": (vm_world(a_vm("RerunOnFailure", **asked(PAUSED_START))), ["CreateVmi"]),
-    "Halted, paused start asked: drop": (vm_world(a_vm("Halted", **asked(PAUSED_START))), ["DropRequest"]),
-    "Halted, paused start asked when it was so: switch on": (
-        vm_world(a_vm("Halted", **asked(PAUSED_NOW))),
-        ["SetRunStrategyAlways"],
-    ),
-    "Halted, the same, an instance goes: wait": (vm_world(a_vm("Halted", **asked(STOP, PAUSED_NOW)), GOING), []),
-    "Always, failed paused start: ask for the next first": (
-        vm_world(a_vm(**COUNTED), a_vmi("Failed", spec={"startStrategy": "Paused"})),
-        ["WriteStatus", "DeleteVmi"],
-    ),
-    "Manual, nonsense asked: drop": (vm_world(a_vm("Manual", **asked({"action": "Dance"}))), ["DropRequest"]),
-    # a strategy of a newer API
-    "unknown strategy, none: nothing": (vm_world(a_vm("WaitAsReceiver")), []),
-    "unknown strategy, alive: leave": (vm_world(a_vm("WaitAsReceiver"), RUNNING), []),
-    "unknown strategy, final: leave": (vm_world(a_vm("WaitAsReceiver"), FAILED), []),
-    "unknown strategy, orphan: leave": (vm_world(a_vm("WaitAsReceiver"), ORPHAN), []),
-    "unknown strategy, start asked: leave": (vm_world(a_vm("WaitAsReceiver", **asked(START))), []),
-    "unknown strategy, stop asked: leave": (vm_world(a_vm("WaitAsReceiver", **asked(STOP)), RUNNING), []),
-    "unknown strategy, deleted: delete it": (vm_world(a_vm("WaitAsReceiver", deleting=True), RUNNING), ["DeleteVmi"]),
+
+def queued(strategy: str, *requests: dict[str, Any], **status: Any) -> VirtualMachine:
+    return a_vm(strategy, stateChangeRequests=list(requests), **status)
+
+
+TABLE: dict[str, tuple[VirtualMachine, VirtualMachineInstance | None, str]] = {
+    # VM, instance, steps
+    "Always, none": (ALWAYS, None, "CreateVmi"),
+    "Always, alive": (ALWAYS, RUNNING, ""),
+    "Always, going": (ALWAYS, GOING, ""),
+    "Always, succeeded": (ALWAYS, SUCCEEDED, "DeleteVmi"),
+    "Always, failed after running": (ALWAYS, FAILED, "DeleteVmi"),
+    "Always, failed before running": (ALWAYS, NEVER_RAN, "WriteStatus DeleteVmi"),
+    "Always, ended by a user before running": (ALWAYS, a_vmi("Failed", deleting=True), ""),
+    "Always, an unknown phase": (ALWAYS, a_vmi("WaitingForSync"), ""),
+    "Always, failed before running, after another": (a_vm(**COUNTED_BEFORE), NEVER_RAN, "WriteStatus DeleteVmi"),
+    "Always, failed start recorded": (a_vm(**COUNTED), NEVER_RAN, "DeleteVmi"),
+    "Always, failed paused start": (a_vm(**COUNTED), FAILED_PAUSED, "WriteStatus DeleteVmi"),
+    "Always, restart": (queued("Always", STOP, START), RUNNING, "DeleteVmi"),
+    "Always, stop of an older instance": (queued("Always", STALE_STOP), RUNNING, ""),
+    "Halted, none": (HALTED_VM, None, ""),
+    "Halted, none, start": (queued("Halted", START), None, "DropRequest"),
+    "Halted, none, restart": (queued("Halted", STOP, START), None, "DropRequest"),
+    "Halted, alive, restart": (queued("Halted", STOP, START), RUNNING, "DeleteVmi"),
+    "Halted, alive": (HALTED_VM, RUNNING, "DeleteVmi"),
+    "Halted, final": (HALTED_VM, SUCCEEDED, "DeleteVmi"),
+    "Halted, going": (HALTED_VM, GOING, ""),
+    "Halted, paused start of a former generation": (queued("Halted", PAUSED_START), None, "DropRequest"),
+    "Halted, paused start": (queued("Halted", PAUSED_NOW), None, "SetRunStrategyAlways"),
+    "Halted, paused restart, going": (queued("Halted", STOP, PAUSED_NOW), GOING, ""),
+    "Manual, none": (MANUAL, None, ""),
+    "Manual, none, start": (queued("Manual", START), None, "CreateVmi"),
+    "Manual, none, restart": (queued("Manual", STOP, START), None, "CreateVmi"),
+    "Manual, none, any stop done, start": (queued("Manual", ANY_STOP, START), None, "WriteStatus CreateVmi"),
+    "Manual, alive": (MANUAL, RUNNING, ""),
+    "Manual, alive, stop": (queued("Manual", STOP), RUNNING, "DeleteVmi"),
+    "Manual, alive, start": (queued("Manual", START), RUNNING, ""),
+    "Manual, alive, start answered, stop": (queued("Manual", START, STOP), RUNNING, "WriteStatus DeleteVmi"),
+    "Manual, final": (MANUAL, FAILED, ""),
+    "Manual, final, start": (queued("Manual", START), FAILED, ""),
+    "Manual, final, restart": (queued("Manual", STOP, START), FAILED, "DeleteVmi"),
+    "Manual, going, start": (queued("Manual", START), GOING, ""),
+    "Manual, paused start": (queued("Manual", PAUSED_START), None, "CreateVmi"),
+    "Manual, unpaused start": (queued("Manual", UNPAUSED_START), None, "CreateVmi"),
+    "Manual, start with an unknown option": (queued("Manual", ODD_START), None, "DropRequest"),
+    "Manual, unknown request": (queued("Manual", {"action": "Dance"}), None, "DropRequest"),
+    "Rerun, fresh": (a_vm(RERUN), None, "CreateVmi"),
+    "Rerun, acted on before": (a_vm(RERUN, **ACTED_ON), None, ""),
+    "Rerun, acted on before, start": (queued(RERUN, START, **ACTED_ON), None, "CreateVmi"),
+    "Rerun, switched to from Halted": (a_vm(RERUN, runStrategy="Halted"), None, "CreateVmi"),
+    "Rerun, switched to from Always": (a_vm(RERUN, runStrategy="Always"), None, "CreateVmi"),
+    "Rerun, succeeded": (a_vm(RERUN, **ACTED_ON), SUCCEEDED, "DeleteVmi"),
+    "Rerun, just switched to, succeeded": (a_vm(RERUN), SUCCEEDED, "WriteStatus DeleteVmi"),
+    "Rerun, just switched to, stop": (queued(RERUN, STOP), RUNNING, "WriteStatus DeleteVmi"),
+    "Rerun, failed": (a_vm(RERUN), FAILED, "WriteStatus DeleteVmi"),
+    "Rerun, acted on before, failed": (a_vm(RERUN, **ACTED_ON), FAILED, "WriteStatus DeleteVmi"),
+    "Rerun, failed, stop": (queued(RERUN, STOP, **ACTED_ON), FAILED, "DeleteVmi"),
+    "Rerun, failed, restart": (queued(RERUN, STOP, START, **ACTED_ON), FAILED, "DeleteVmi"),
+    "Rerun, start answered, failed": (queued(RERUN, START, **ACTED_ON), FAILED, "WriteStatus DeleteVmi"),
+    "Rerun, start answered, succeeded": (queued(RERUN, START, **ACTED_ON), SUCCEEDED, "WriteStatus DeleteVmi"),
+    "Rerun, paused start": (queued(RERUN, PAUSED_START), None, "CreateVmi"),
+    "Once, none": (ONCE, None, "CreateVmi"),
+    "Once, succeeded": (ONCE, SUCCEEDED, ""),
+    "Once, failed": (ONCE, FAILED, ""),
+    "Once, none, start": (queued("Once", START), None, "CreateVmi"),
+    "Once, final, start": (queued("Once", START), SUCCEEDED, ""),
+    "Once, alive, stop": (queued("Once", STOP), RUNNING, "DropRequest"),
+    "unknown strategy, none": (NEWER, None, ""),
+    "unknown strategy, alive": (NEWER, RUNNING, ""),
+    "unknown strategy, final": (NEWER, FAILED, ""),
+    "unknown strategy, orphan": (NEWER, ORPHAN, ""),
+    "unknown strategy, start": (queued("WaitAsReceiver", START), None, ""),
+    "unknown strategy, stop": (queued("WaitAsReceiver", STOP), RUNNING, ""),
+    "unknown strategy, deleted": (a_vm("WaitAsReceiver", deleting=True), RUNNING, "DeleteVmi"),
     # ownership
-    "an orphan is adopted": (vm_world(a_vm(), ORPHAN), ["AdoptVmi"]),
-    "an orphan is adopted before it is stopped": (vm_world(a_vm("Halted"), ORPHAN), ["AdoptVmi"]),
-    "a departing orphan is waited for": (vm_world(a_vm(), a_vmi(owner=None, deleting=True)), []),
-    "somebody else's is left alone": (vm_world(a_vm(), FOREIGN), []),
-    "one that merely lists the VM as owner is an orphan": (vm_world(a_vm(), LISTED), ["AdoptVmi"]),
-    "one that merely lists the VM as owner is somebody else's": (vm_world(a_vm("Halted"), LISTED_FOREIGN), []),
-    "somebody else's is not stopped": (vm_world(a_vm("Halted"), FOREIGN), []),
+    "an orphan": (ALWAYS, ORPHAN, "AdoptVmi"),
+    "an orphan of a halted VM": (HALTED_VM, ORPHAN, "AdoptVmi"),
+    "a departing orphan": (ALWAYS, a_vmi(owner=None, deleting=True), ""),
+    "foreign": (ALWAYS, FOREIGN, ""),
+    "foreign, halted VM": (HALTED_VM, FOREIGN, ""),
+    "an orphan that lists the VM as owner": (ALWAYS, LISTED, "AdoptVmi"),
+    "a foreign one that lists the VM as owner": (HALTED_VM, LISTED_FOREIGN, ""),
     # finalizer and deletion
-    "the finalizer comes first": (vm_world(a_vm(finalizers=())), ["AddFinalizer"]),
-    "deleted, none: let go": (vm_world(a_vm(deleting=True)), ["RemoveFinalizer"]),
-    "deleted, own: delete it": (vm_world(a_vm(deleting=True), RUNNING), ["DeleteVmi"]),
-    "deleted, own going: wait": (vm_world(a_vm(deleting=True), GOING), []),
-    "deleted, foreign: let go": (vm_world(a_vm(deleting=True), FOREIGN), ["RemoveFinalizer"]),
-    "deleted, cut loose: let go": (vm_world(a_vm(deleting=True), ORPHAN), ["RemoveFinalizer"]),
-    "deleted with orphan: set it free": (vm_world(a_vm(deleting=True, finalizers=ORPHANING), RUNNING), ["ReleaseVmi"]),
-    "deleted with orphan, own going: set it free all the same": (
-        vm_world(a_vm(deleting=True, finalizers=ORPHANING), GOING),
-        ["ReleaseVmi"],
-    ),
-    "deleted with orphan, free: go": (vm_world(a_vm(deleting=True, finalizers=ORPHANING), ORPHAN), ["RemoveFinalizer"]),
-    "deleted, no finalizer of ours: nothing": (vm_world(a_vm(deleting=True, finalizers=()), RUNNING), []),
-    "deleted, finalizers of others only: nothing": (vm_world(a_vm(deleting=True, finalizers=("x/y",)), RUNNING), []),
+    "no finalizer": (a_vm(finalizers=()), None, "AddFinalizer"),
+    "deleted, none": (a_vm(deleting=True), None, "RemoveFinalizer"),
+    "deleted, own": (a_vm(deleting=True), RUNNING, "DeleteVmi"),
+    "deleted, own going": (a_vm(deleting=True), GOING, ""),
+    "deleted, foreign": (a_vm(deleting=True), FOREIGN, "RemoveFinalizer"),
+    "deleted, orphan": (a_vm(deleting=True), ORPHAN, "RemoveFinalizer"),
+    "orphaning, own": (a_vm(deleting=True, finalizers=ORPHANING), RUNNING, "ReleaseVmi"),
+    "orphaning, own going": (a_vm(deleting=True, finalizers=ORPHANING), GOING, "ReleaseVmi"),
+    "orphaning, released": (a_vm(deleting=True, finalizers=ORPHANING), ORPHAN, "RemoveFinalizer"),
+    "deleted, no finalizer": (a_vm(deleting=True, finalizers=()), RUNNING, ""),
+    "deleted, only foreign finalizers": (a_vm(deleting=True, finalizers=("x/y",)), RUNNING, ""),
 }
 
 
-@pytest.mark.parametrize(("world", "actions"), TABLE.values(), ids=TABLE.keys())
-def test_each_world_has_its_actions(world: World, actions: list[str]) -> None:
-    plan = decide(world)
-    assert [type(step).__name__ for step in plan.steps] == actions
+@pytest.mark.parametrize(("vm", "vmi", "actions"), TABLE.values(), ids=TABLE.keys())
+def test_each_world_has_its_actions(vm: VirtualMachine, vmi: VirtualMachineInstance | None, actions: str) -> None:
+    plan = decide(vm_world(vm, vmi))
+    assert " ".join(type(step).__name__ for step in plan.steps) == actions
     assert all(step.because for step in plan.steps)
+
+
+def test_an_instance_whose_delete_was_sent_is_waited_for() -> None:
+    assert decide(vm_world(queued("Always", STOP), RUNNING, is_delete_sent=True)).steps == ()
 
 
 @pytest.mark.parametrize("strategy", sorted({*BUILT, "WaitAsReceiver"} - {HALTED}))
@@ -207,28 +165,32 @@ def test_a_changed_template_stops_nothing(strategy: str, phase: str) -> None:
     assert decide(vm_world(a_vm(strategy, runStrategy=strategy), vmi)).steps == ()
 
 
-def test_the_reason_of_a_failed_run_is_in_the_event_of_its_deletion() -> None:
-    failure = a_condition("Synchronized", "False", "LauncherFailed", "not a disk image")
-    (step,) = decide(vm_world(a_vm(), a_vmi("Failed", ran=True, conditions=[failure]))).steps
-    assert step.because == "run strategy is Always and the instance failed (LauncherFailed: not a disk image)"
+LAUNCHER_FAILED = a_condition("Synchronized", "False", "LauncherFailed", "not a disk image")
 
 
-def test_a_failed_run_is_deleted_because_it_failed_although_a_restart_is_queued() -> None:
-    """The stop that names it is our own; the Event has to say why the machine was restarted."""
-    (step,) = decide(vm_world(a_vm("RerunOnFailure", **asked(STOP, START), **ACTED_ON), FAILED)).steps
-    assert step.because == "run strategy is RerunOnFailure and the instance failed"
+@pytest.mark.parametrize(
+    ("vm", "vmi", "because"),
+    [
+        (
+            ALWAYS,
+            a_vmi("Failed", ran=True, conditions=[LAUNCHER_FAILED]),
+            "run strategy is Always and the instance failed (LauncherFailed: not a disk image)",
+        ),
+        (queued(RERUN, STOP, START, **ACTED_ON), FAILED, "run strategy is RerunOnFailure and the instance failed"),
+    ],
+    ids=["with a reason", "although a restart is queued, which is our own"],
+)
+def test_the_failure_of_a_run_is_in_the_event_of_its_deletion(
+    vm: VirtualMachine, vmi: VirtualMachineInstance, because: str
+) -> None:
+    (step,) = decide(vm_world(vm, vmi)).steps
+    assert step.because == because
 
 
 def test_a_long_failure_message_leaves_room_in_the_event() -> None:
     failure = a_condition("Synchronized", "False", "LauncherFailed", "x" * 10_000)
     (step,) = decide(vm_world(a_vm(), a_vmi("Failed", ran=True, conditions=[failure]))).steps
     assert len(step.because) < 700
-
-
-def test_a_stop_stays_queued_while_its_instance_is_about_to_be_adopted() -> None:
-    orphan = vm_world(a_vm("Manual", **asked(STOP)), ORPHAN)
-    assert [request.action for request in orphan.pending_requests] == ["Stop"]
-    assert vm_world(a_vm("Manual", **asked(STOP)), FOREIGN).pending_requests == ()
 
 
 @pytest.mark.parametrize(("strategy", "seconds"), [("Always", 40.0), ("RerunOnFailure", 40.0), ("Once", None)], ids=str)

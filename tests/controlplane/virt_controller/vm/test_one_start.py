@@ -1,104 +1,114 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One requested start is one run, even if the leader changes in between: the instance answers the request."""
+"""One requested start is one run, even if the leader changes or a user stops the machine during the creation."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
+from controlplane.api.objects.decode import decode_vm
 from controlplane.engine.errors import Unavailable
-from controlplane.engine.read_your_writes import ReadYourWritesApi, ReadYourWritesCache
-from tests.controlplane.simulation.controller import vm_reconciler
-from tests.controlplane.virt_controller.vm.test_reconciler import VM, VMI, WEB, VmStand
+from controlplane.virt_api.subresources.lifecycle import PatchStatus, decide_stop
+from controlplane.virt_api.subresources.options import StopOptions
+from tests.controlplane.virt_controller.vm.stage import CREATE, OLD_STOP, START, VM, VMI, WEB, Stage
 from tests.support.store import Json
 
-START = {"action": "Start"}
 RAN = [{"phase": "Running", "phaseTransitionTimestamp": "2026-01-01T00:00:00Z"}]
-CREATE = "create VirtualMachineInstance"
+QUEUES = [("Manual", [START]), ("Manual", [OLD_STOP, START]), ("RerunOnFailure", [START])]
 
 
-def asked(strategy: str, *requests: Json) -> VmStand:
-    stand = VmStand(strategy)
-    status = {"runStrategy": strategy, "stateChangeRequests": list(requests)}
-    stand.store.patch(VM, WEB, {"status": status}, subresource="status")
-    stand.catch_up()
-    return stand
+async def run_and_vanish(stage: Stage) -> None:
+    """Let the leader write an instance and stop before it writes the status."""
+    stage.direct.refusals["patch status of VirtualMachine"] = Unavailable("gone")
+    await stage.run()
+    stage.direct.refusals.clear()
 
 
-async def create_and_vanish(stand: VmStand) -> str:
-    """Let the leader create the instance and stop before its next write; return the instance's UID."""
-    stand.direct.refusals["patch status of VirtualMachine"] = Unavailable("gone")
-    await stand.run()
-    stand.direct.refusals.clear()
-    return str(stand.vmi["metadata"]["uid"])
+def end(stage: Stage, phase: str) -> None:
+    stage.patch_vmi({"phase": phase, "phaseTransitionTimestamps": RAN})
 
 
-def end(stand: VmStand, phase: str) -> None:
-    status = {"phase": phase, "phaseTransitionTimestamps": RAN}
-    stand.store.patch(VMI, WEB, {"status": status}, subresource="status")
+ENDS: dict[str, Callable[[Stage], object]] = {
+    "it succeeded": lambda stage: end(stage, "Succeeded"),
+    "a user deleted it": lambda stage: stage.store.delete(VMI, WEB),
+}
 
 
-def next_leader(stand: VmStand) -> None:
-    stand.overlays = {resource: ReadYourWritesCache(cache) for resource, cache in stand.caches.items()}
-    stand.api = ReadYourWritesApi(stand.direct, stand.overlays)
-    stand.reconciler = vm_reconciler(overlays=stand.overlays, api=stand.api, clock=stand.clock, events=stand.told)
-    stand.calls.clear()
-
-
-async def come_to_rest(stand: VmStand) -> None:
-    """Run until nothing more is due; deleted instances are finalized, as the VMI controller does."""
-    for _unused in range(8):
-        stand.catch_up()
-        await stand.run()
-        vmi = stand.store.find(VMI, WEB)
-        if vmi is not None and "deletionTimestamp" in vmi["metadata"]:
-            stand.store.patch(VMI, WEB, {"metadata": {"finalizers": None}})
-
-
-@pytest.mark.parametrize("strategy", ["Manual", "RerunOnFailure"])
-@pytest.mark.parametrize("requests", [[START], [{"action": "Stop", "uid": "older"}, START]], ids=["start", "restart"])
+@pytest.mark.parametrize("how", ENDS.values(), ids=ENDS)
+@pytest.mark.parametrize(("strategy", "requests"), QUEUES)
 async def test_a_run_that_ended_before_its_start_left_the_queue_is_not_repeated(
-    strategy: str, requests: list[Json]
+    strategy: str, requests: list[Json], how: Callable[[Stage], object]
 ) -> None:
-    stand = asked(strategy, *requests)
-    await create_and_vanish(stand)
-    end(stand, "Succeeded")
-    next_leader(stand)
-    await come_to_rest(stand)
-    assert CREATE not in stand.calls
-    assert not stand.vm["status"].get("stateChangeRequests")
-
-
-async def test_a_run_that_a_user_ended_before_its_start_left_the_queue_is_not_repeated() -> None:
-    stand = asked("Manual", START)
-    await create_and_vanish(stand)
-    stand.store.delete(VMI, WEB)
-    next_leader(stand)
-    await come_to_rest(stand)
-    assert CREATE not in stand.calls
-    assert not stand.vm["status"].get("stateChangeRequests")
+    stage = Stage(strategy, *requests)
+    await run_and_vanish(stage)
+    how(stage)
+    stage.next_leader()
+    await stage.come_to_rest()
+    assert CREATE not in stage.calls
+    assert stage.requests == []
 
 
 async def test_an_instance_is_not_deleted_before_its_start_left_the_queue() -> None:
     """Otherwise a leader that stops right after the delete leaves a start behind that no instance answers."""
-    stand = asked("RerunOnFailure", START)
-    first = await create_and_vanish(stand)
-    end(stand, "Succeeded")
-    next_leader(stand)
-    stand.catch_up()
-    await create_and_vanish(stand)
-    assert stand.vmi["metadata"]["uid"] == first
-    assert "deletionTimestamp" not in stand.vmi["metadata"]
+    stage = Stage("RerunOnFailure", START)
+    await run_and_vanish(stage)
+    end(stage, "Succeeded")
+    stage.next_leader()
+    stage.catch_up()
+    await run_and_vanish(stage)
+    assert not stage.is_vmi_deleting
 
 
 async def test_a_failed_run_is_repeated_once() -> None:
     """The start is answered; under RerunOnFailure the failure requests one more."""
-    stand = asked("RerunOnFailure", START)
-    first = await create_and_vanish(stand)
-    end(stand, "Failed")
-    next_leader(stand)
-    await come_to_rest(stand)
-    assert stand.calls.count(CREATE) == 1
-    assert stand.vmi["metadata"]["uid"] != first
-    assert not stand.vm["status"].get("stateChangeRequests")
+    stage = Stage("RerunOnFailure", START)
+    await run_and_vanish(stage)
+    first = stage.vmi["metadata"]["uid"]
+    end(stage, "Failed")
+    stage.next_leader()
+    await stage.come_to_rest()
+    assert stage.calls.count(CREATE) == 1
+    assert stage.vmi["metadata"]["uid"] != first
+    assert stage.requests == []
+
+
+def stop(stage: Stage) -> None:
+    """Request a stop as virt-api does when it finds no instance."""
+    assert stage.store.find(VMI, WEB) is None
+    for write in decide_stop(decode_vm(stage.vm), None, StopOptions()):
+        assert isinstance(write, PatchStatus)
+        stage.store.patch(VM, WEB, write.patch, subresource="status")
+
+
+@pytest.mark.parametrize(("strategy", "requests"), QUEUES)
+@pytest.mark.parametrize("is_answer_lost", [False, True], ids=["answered", "answer lost, and a new leader"])
+async def test_a_stop_during_the_creation_of_an_instance_is_carried_out(
+    strategy: str, requests: list[Json], is_answer_lost: bool
+) -> None:
+    """Nobody has observed the instance when the stop is requested."""
+    stage = Stage(strategy, *requests)
+    stage.direct.meanwhile[CREATE] = lambda: stop(stage)
+    await (run_and_vanish(stage) if is_answer_lost else stage.run())
+    assert stage.store.find(VMI, WEB) is not None
+    if is_answer_lost:
+        stage.next_leader()
+    await stage.come_to_rest()
+    assert (stage.store.find(VMI, WEB), stage.requests) == (None, [])
+
+
+@pytest.mark.parametrize(("strategy", "requests"), QUEUES)
+async def test_a_stop_before_the_creation_is_removed_and_stops_no_later_run(
+    strategy: str, requests: list[Json]
+) -> None:
+    stage = Stage(strategy, *requests)
+    stop(stage)
+    await stage.come_to_rest()
+    assert (stage.store.find(VMI, WEB), stage.requests) == (None, [])
+    assert CREATE not in stage.calls
+    stage.queue(START)
+    await stage.come_to_rest()
+    assert stage.store.find(VMI, WEB) is not None
+    assert not stage.is_vmi_deleting

@@ -10,19 +10,21 @@ from typing import Any
 
 import msgspec
 import pytest
-from kubevirt_api.names import TEMPLATE_HASH
+from kubevirt_api.names import TEMPLATE_HASH, VM_GENERATION
 
 from controlplane.api.objects import conditions
 from controlplane.api.objects.vm import VirtualMachine, VirtualMachineStatus
+from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.engine.errors import Forbidden
 from controlplane.engine.plan import RefusedStep
 from controlplane.virt_controller.vm.start_failure import next_start_failure
 from controlplane.virt_controller.vm.status import derive_status, printable_status
 from controlplane.virt_controller.vm.template import template_hash
 from controlplane.virt_controller.vm.world import CreateVmi, World
-from tests.controlplane.virt_controller.builders import NOW, VMI_UID, a_condition, a_vm, a_vmi, vm_world
+from tests.controlplane.virt_controller.builders import STAMP, VMI_UID, a_condition, a_vm, a_vmi, vm_world
 
-READY = a_condition("Ready", "True")
+READY, PAUSED = a_condition("Ready", "True"), a_condition("Paused", "True")
+POD_NOT_READY = a_condition("Ready", "False", "X")
 UNPLACED = a_condition("PodScheduled", "False", "Unschedulable", "no node")
 NO_IMAGE = a_condition("Synchronized", "False", "ErrImagePull", "no such image")
 IMAGE_BACK_OFF = a_condition("Synchronized", "False", "ImagePullBackOff", "no such image")
@@ -31,59 +33,57 @@ NO_CLAIM = a_condition("Synchronized", "False", "FailedPvcNotFound", "default/da
 LOOPING = {
     "startFailure": {"consecutiveFailCount": 2, "lastFailedVMIUID": "x", "retryAfterTimestamp": "2026-01-01T00:05:00Z"}
 }
+UNBOUND = {"is_volume_unbound": True}
 
 
-def running(*listed: dict[str, Any], **options: Any) -> Any:
+def running(*listed: Any, **options: Any) -> VirtualMachineInstance:
     return a_vmi("Running", ran=True, conditions=listed, **options)
 
 
-def migrating(phase: str = "Running", *, listed: Any = (READY,), deleting: bool = False, **state: Any) -> Any:
-    moving = {"migrationUid": "m", "startTimestamp": "2026-01-01T00:00:00Z", **state}
-    return a_vmi(phase, ran=True, conditions=listed, deleting=deleting, migrationState=moving)
+def scheduling(*listed: Any) -> VirtualMachineInstance:
+    return a_vmi("Scheduling", conditions=listed)
 
 
+def migrating(phase: str = "Running", *more: Any, deleting: bool = False, **state: Any) -> VirtualMachineInstance:
+    migration = {"migrationUid": "m", "startTimestamp": STAMP, **state}
+    return a_vmi(phase, ran=True, conditions=[READY, *more], deleting=deleting, migrationState=migration)
+
+
+NEVER_RAN = a_vmi("Failed")
+FOREIGN = running(READY, owner="somebody")
 WORDS: dict[str, tuple[World, str]] = {
     "deleted": (vm_world(a_vm(deleting=True), running(READY)), "Terminating"),
     "instance going": (vm_world(a_vm(), running(READY, deleting=True)), "Stopping"),
     "delete sent": (vm_world(a_vm("Halted"), running(READY), is_delete_sent=True), "Stopping"),
-    "paused": (vm_world(a_vm(), running(READY, a_condition("Paused", "True"))), "Paused"),
+    "paused": (vm_world(a_vm(), running(READY, PAUSED)), "Paused"),
     "running": (vm_world(a_vm(), running(READY)), "Running"),
-    "migrates": (vm_world(a_vm(), migrating()), "Migrating"),
-    "migrates, paused": (vm_world(a_vm(), migrating(listed=[READY, a_condition("Paused", "True")])), "Migrating"),
-    "migrates, nobody knows": (vm_world(a_vm(), migrating("Unknown")), "Migrating"),
-    "migrates, going": (vm_world(a_vm(), migrating(deleting=True)), "Stopping"),
-    "is to migrate": (vm_world(a_vm(), migrating(startTimestamp=None)), "Running"),
+    "migrating": (vm_world(a_vm(), migrating()), "Migrating"),
+    "migrating, paused": (vm_world(a_vm(), migrating("Running", PAUSED)), "Migrating"),
+    "migrating, unknown": (vm_world(a_vm(), migrating("Unknown")), "Migrating"),
+    "migrating, going": (vm_world(a_vm(), migrating(deleting=True)), "Stopping"),
+    "will migrate": (vm_world(a_vm(), migrating(startTimestamp=None)), "Running"),
     "has migrated": (vm_world(a_vm(), migrating(completed=True)), "Running"),
     "failed to migrate": (vm_world(a_vm(), migrating(completed=True, failed=True)), "Running"),
-    "running, its Pod not ready": (vm_world(a_vm(), running(a_condition("Ready", "False", "X"))), "Running"),
-    "running, readiness not said yet": (vm_world(a_vm(), running(NOT_YET_READY)), "Starting"),
-    "no node fits": (vm_world(a_vm(), a_vmi("Scheduling", conditions=[UNPLACED])), "ErrorUnschedulable"),
-    "a claim is not there": (
-        vm_world(a_vm(), a_vmi("Scheduling", conditions=[NO_CLAIM, UNPLACED])),
-        "ErrorPvcNotFound",
-    ),
-    "a claim has no volume yet": (
-        vm_world(a_vm(), a_vmi("Scheduling"), is_volume_unbound=True),
-        "WaitingForVolumeBinding",
-    ),
-    "a claim has no volume yet, and no node fits": (
-        vm_world(a_vm(), a_vmi("Scheduling", conditions=[UNPLACED]), is_volume_unbound=True),
-        "ErrorUnschedulable",
-    ),
-    "a claim lost its volume under a guest": (vm_world(a_vm(), running(READY), is_volume_unbound=True), "Running"),
-    "no image": (vm_world(a_vm(), a_vmi("Scheduling", conditions=[NO_IMAGE])), "ErrImagePull"),
-    "no image for long": (vm_world(a_vm(), a_vmi("Scheduling", conditions=[IMAGE_BACK_OFF])), "ImagePullBackOff"),
+    "running, its Pod not ready": (vm_world(a_vm(), running(POD_NOT_READY)), "Running"),
+    "running, readiness not reported yet": (vm_world(a_vm(), running(NOT_YET_READY)), "Starting"),
+    "no node fits": (vm_world(a_vm(), scheduling(UNPLACED)), "ErrorUnschedulable"),
+    "no claim, no node": (vm_world(a_vm(), scheduling(NO_CLAIM, UNPLACED)), "ErrorPvcNotFound"),
+    "unbound claim": (vm_world(a_vm(), a_vmi("Scheduling"), **UNBOUND), "WaitingForVolumeBinding"),
+    "unbound claim, no node": (vm_world(a_vm(), scheduling(UNPLACED), **UNBOUND), "ErrorUnschedulable"),
+    "unbound claim, running": (vm_world(a_vm(), running(READY), **UNBOUND), "Running"),
+    "no image": (vm_world(a_vm(), scheduling(NO_IMAGE)), "ErrImagePull"),
+    "no image for long": (vm_world(a_vm(), scheduling(IMAGE_BACK_OFF)), "ImagePullBackOff"),
     "fresh": (vm_world(a_vm(), a_vmi()), "Starting"),
     "pending": (vm_world(a_vm(), a_vmi("Pending")), "Starting"),
     "scheduling": (vm_world(a_vm(), a_vmi("Scheduling")), "Starting"),
     "scheduled": (vm_world(a_vm(), a_vmi("Scheduled")), "Starting"),
-    "an unknown phase": (vm_world(a_vm(), a_vmi("Unknown")), "Unknown"),
+    "unknown": (vm_world(a_vm(), a_vmi("Unknown")), "Unknown"),
     "failing starts": (vm_world(a_vm(**LOOPING)), "CrashLoopBackOff"),
-    "failing starts, the last still there": (vm_world(a_vm(**LOOPING), a_vmi("Failed")), "CrashLoopBackOff"),
+    "failing starts, the last one exists": (vm_world(a_vm(**LOOPING), NEVER_RAN), "CrashLoopBackOff"),
     "starting again after failures": (vm_world(a_vm(**LOOPING), a_vmi("Scheduling")), "Starting"),
     "succeeded": (vm_world(a_vm("Manual"), a_vmi("Succeeded", ran=True)), "Stopped"),
     "none": (vm_world(a_vm("Halted")), "Stopped"),
-    "somebody else's": (vm_world(a_vm(), running(READY, owner="somebody")), "Stopped"),
+    "foreign": (vm_world(a_vm(), FOREIGN), "Stopped"),
 }
 
 
@@ -92,80 +92,27 @@ def test_the_printable_status(world: World, word: str) -> None:
     assert printable_status(world, next_start_failure(world)) == word
 
 
-def settled(world: World) -> VirtualMachineStatus:
-    """The status that is written; a second pass has nothing to add to it."""
+def derived(world: World) -> VirtualMachineStatus:
     status = derive_status(world, None)
     assert status is not None
-    again = msgspec.structs.replace(world.vm, status=status)
-    assert derive_status(dataclasses.replace(world, vm=again, now=world.now + 1), None) is None
     return status
 
 
-def test_a_running_instance_is_mirrored() -> None:
-    migratable = a_condition("LiveMigratable", "False", "X")
-    vmi = running(READY, migratable)
-    vmi = msgspec.structs.replace(
-        vmi, metadata=msgspec.structs.replace(vmi.metadata, annotations={"kubevirt.io/vm-generation": "2"})
-    )
-    status = settled(vm_world(a_vm(), vmi))
-    assert (status.created, status.ready, status.printable_status, status.run_strategy) == (
-        True,
-        True,
-        "Running",
-        "Always",
-    )
-    assert (status.observed_generation, status.desired_generation) == (2, 3)
-    assert {condition.type: condition.status for condition in status.conditions} == {
-        "Ready": "True",
-        "LiveMigratable": "False",
-    }
+def settled(world: World) -> VirtualMachineStatus:
+    """The status that is written; a second pass has nothing to add to it."""
+    status = derived(world)
+    assert derive_status(dataclasses.replace(world, vm=with_status(world.vm, status), now=world.now + 1), None) is None
+    return status
 
 
-def test_a_condition_that_the_instance_lost_is_removed() -> None:
-    vm = a_vm(conditions=[a_condition("Paused", "True")])
-    assert {condition.type for condition in settled(vm_world(vm, running(READY))).conditions} == {"Ready"}
+def with_status(vm: VirtualMachine, status: VirtualMachineStatus) -> VirtualMachine:
+    return msgspec.structs.replace(vm, status=status)
 
 
-@pytest.mark.parametrize(
-    "theirs",
-    [
-        a_condition("Synchronized", "False", "ImagePullBackOff", "no such image"),
-        a_condition("Synchronized", "False", "ErrImagePull", "the registry does not answer"),
-        a_condition("Synchronized", "True", "ErrImagePull", "no such image"),
-    ],
-    ids=["reason", "message", "status"],
-)
-def test_a_changed_condition_of_the_instance_is_copied(theirs: Any) -> None:
-    vm = a_vm(conditions=[a_condition("Synchronized", "False", "ErrImagePull", "no such image")])
-    status = settled(vm_world(vm, a_vmi("Scheduling", conditions=[theirs])))
-    synchronized = next(condition for condition in status.conditions if condition.type == "Synchronized")
-    assert (synchronized.status, synchronized.reason, synchronized.message) == (
-        theirs["status"],
-        theirs["reason"],
-        theirs["message"],
-    )
-
-
-STALE = [
-    a_condition("Synchronized", "False", "ShutdownTimedOut", "it did not go down in time"),
-    a_condition("LiveMigratable", "False", "X"),
-    a_condition("SoftwareEmulation", "True"),
-    a_condition("RestartRequired", "True"),
-    a_condition("Ready", "True"),
-]
-
-
-@pytest.mark.parametrize(
-    "vmi",
-    [None, running(READY, owner="somebody"), a_vmi("Running", owner=None, deleting=True)],
-    ids=["none", "foreign", "a departing orphan"],
-)
-def test_conditions_of_the_instance_are_removed_with_it(vmi: Any) -> None:
-    """A stopped machine is not emulated, and its last shutdown is no trouble any more."""
-    status = settled(vm_world(a_vm("Halted", conditions=STALE), vmi))
-    assert [(condition.type, condition.status, condition.reason) for condition in status.conditions] == [
-        ("Ready", "False", "VMINotExists")
-    ]
+def annotated(vmi: VirtualMachineInstance, **annotations: str | None) -> VirtualMachineInstance:
+    names = {"generation": VM_GENERATION, "template": TEMPLATE_HASH}
+    given = {names[name]: value for name, value in annotations.items() if value is not None}
+    return msgspec.structs.replace(vmi, metadata=msgspec.structs.replace(vmi.metadata, annotations=given))
 
 
 def failure_of(status: VirtualMachineStatus) -> tuple[str, str] | None:
@@ -173,38 +120,143 @@ def failure_of(status: VirtualMachineStatus) -> tuple[str, str] | None:
     return None if failure is None else (failure.reason, failure.message)
 
 
+# what is copied from the instance
+
+
+def test_a_running_instance_is_mirrored() -> None:
+    vmi = annotated(running(READY, a_condition("LiveMigratable", "False", "X")), generation="2")
+    status = settled(vm_world(a_vm(), vmi))
+    assert (status.created, status.ready, status.printable_status) == (True, True, "Running")
+    assert (status.run_strategy, status.observed_generation, status.desired_generation) == ("Always", 2, 3)
+    by_type = {condition.type: condition.status for condition in status.conditions}
+    assert by_type == {"Ready": "True", "LiveMigratable": "False"}
+
+
+@pytest.mark.parametrize(
+    ("vmi", "is_created", "is_ready"),
+    [
+        (running(READY), True, True),
+        (running(NOT_YET_READY), True, False),
+        (running(), True, False),
+        (FOREIGN, False, False),
+    ],
+    ids=["ready", "not ready", "no condition", "foreign"],
+)
+def test_a_machine_is_ready_when_its_instance_is(vmi: VirtualMachineInstance, is_created: bool, is_ready: bool) -> None:
+    """Not as soon as there is one: a wait for `ready` would end before the guest runs."""
+    status = settled(vm_world(a_vm(), vmi))
+    assert (status.created, status.ready) == (is_created, is_ready)
+
+
+@pytest.mark.parametrize(
+    "theirs",
+    [
+        IMAGE_BACK_OFF,
+        a_condition("Synchronized", "False", "ErrImagePull", "the registry does not answer"),
+        a_condition("Synchronized", "True", "ErrImagePull", "no such image"),
+    ],
+    ids=["reason", "message", "status"],
+)
+def test_a_changed_condition_of_the_instance_is_copied(theirs: Any) -> None:
+    status = settled(vm_world(a_vm(conditions=[NO_IMAGE]), scheduling(theirs)))
+    copied = conditions.find(status.conditions, "Synchronized")
+    assert copied is not None
+    assert (copied.status, copied.reason, copied.message) == (theirs["status"], theirs["reason"], theirs["message"])
+
+
+STALE = [
+    a_condition("Synchronized", "False", "ShutdownTimedOut", "it did not go down in time"),
+    a_condition("LiveMigratable", "False", "X"),
+    a_condition("SoftwareEmulation", "True"),
+    a_condition("RestartRequired", "True"),
+    PAUSED,
+    READY,
+]
+
+
+@pytest.mark.parametrize(
+    ("vmi", "left"),
+    [
+        (None, ("False", "VMINotExists")),
+        (FOREIGN, ("False", "VMINotExists")),
+        (a_vmi("Running", owner=None, deleting=True), ("False", "VMINotExists")),
+        (running(READY), ("True", "")),
+        (a_vmi("Scheduled"), ("False", "VMIConditionMissing")),
+    ],
+    ids=["none", "foreign", "a departing orphan", "it lost them", "it has none"],
+)
+def test_conditions_that_the_instance_does_not_have_are_removed(vmi: Any, left: tuple[str, str]) -> None:
+    """A stopped machine is not emulated, and its last shutdown is no trouble any more."""
+    (ready,) = derived(vm_world(a_vm("Halted", conditions=STALE), vmi)).conditions
+    assert (ready.type, ready.status, ready.reason) == ("Ready", *left)
+    assert ready.last_transition_time == (STAMP if left[0] == "False" else None)
+
+
+def test_the_status_of_a_new_instance_matches_its_first_own_status() -> None:
+    """Otherwise every start would write the VM once more."""
+    vm = with_status(a_vm(), settled(vm_world(a_vm(), a_vmi())))
+    assert derive_status(vm_world(vm, scheduling(NOT_YET_READY)), None) is None
+
+
+def test_a_deleting_vm_is_terminating_and_otherwise_unchanged() -> None:
+    vm = a_vm(deleting=True, created=True, ready=True, printableStatus="Running")
+    status = derive_status(vm_world(vm), None)
+    assert status == msgspec.structs.replace(vm.status, printable_status="Terminating")
+
+
+# the condition Failure
+
+
 def test_a_failed_start_is_reported_until_the_next_one_begins() -> None:
     """The instance with the reason is deleted while the machine waits."""
     synchronized = a_condition("Synchronized", "False", "LauncherFailed", "not a disk image")
     expected = ("FailedStart", "LauncherFailed: not a disk image")
-    failed = a_vmi("Failed", conditions=[synchronized])
-    status = settled(vm_world(a_vm(), failed))
+    status = settled(vm_world(a_vm(), a_vmi("Failed", conditions=[synchronized])))
     assert (failure_of(status), status.printable_status) == (expected, "CrashLoopBackOff")
-    going = derive_status(
-        vm_world(_with(a_vm(), status), a_vmi("Failed", deleting=True, conditions=[synchronized])), None
-    )
-    assert failure_of(going or status) == expected
-    waiting = settled(vm_world(_with(a_vm(), going or status)))
+    ending = a_vmi("Failed", deleting=True, conditions=[synchronized])
+    status = derive_status(vm_world(with_status(a_vm(), status), ending), None) or status
+    assert failure_of(status) == expected
+    waiting = settled(vm_world(with_status(a_vm(), status)))
     assert (failure_of(waiting), waiting.printable_status) == (expected, "CrashLoopBackOff")
     assert {condition.type for condition in waiting.conditions} == {"Ready", "Failure"}
-    for later in (vm_world(_with(a_vm(), waiting), a_vmi("Scheduling")), vm_world(_with(a_vm("Halted"), waiting))):
-        assert failure_of(settled(later)) is None
+    starting = vm_world(with_status(a_vm(), waiting), a_vmi("Scheduling"))
+    halted = vm_world(with_status(a_vm("Halted"), waiting))
+    assert [failure_of(settled(world)) for world in (starting, halted)] == [None, None]
 
 
-def test_another_failure_does_not_outlive_its_cause_during_the_back_off() -> None:
-    refused = a_condition("Failure", "True", "FailedCreate", "quota exceeded")
-    assert failure_of(settled(vm_world(a_vm(conditions=[refused], **LOOPING)))) is None
+REFUSED = a_condition("Failure", "True", "FailedCreate", "quota exceeded")
+FAILURES: dict[str, tuple[World, tuple[str, str] | None]] = {
+    "a failed start without a reason": (
+        vm_world(a_vm(), NEVER_RAN),
+        ("FailedStart", "its instance ended before the guest ran"),
+    ),
+    "another failure, during the back-off": (vm_world(a_vm(conditions=[REFUSED], **LOOPING)), None),
+    "a foreign instance": (
+        vm_world(a_vm(), FOREIGN),
+        (
+            "FailedCreate",
+            "cannot create the instance: one of this name exists and belongs to another object; delete it first",
+        ),
+    ),
+    "a foreign instance, and it is halted": (vm_world(a_vm("Halted"), FOREIGN), None),
+    "a guest that ran failed": (vm_world(a_vm(), a_vmi("Failed", ran=True)), None),
+    "a guest that ran succeeded": (vm_world(a_vm("Once"), a_vmi("Succeeded", ran=True)), None),
+    "a manual start failed": (vm_world(a_vm("Manual"), a_vmi("Failed", ran=True)), None),
+}
 
 
-def test_a_failed_start_without_a_reason_is_reported_too() -> None:
-    status = settled(vm_world(a_vm(), a_vmi("Failed")))
-    assert failure_of(status) == ("FailedStart", "its instance ended before the guest ran")
+@pytest.mark.parametrize(("world", "failure"), FAILURES.values(), ids=FAILURES.keys())
+def test_the_condition_failure(world: World, failure: tuple[str, str] | None) -> None:
+    assert failure_of(settled(world)) == failure
 
 
-@pytest.mark.parametrize("how", ["Succeeded", "Failed"])
-@pytest.mark.parametrize("strategy", ["Always", "Manual", "Once"])
-def test_the_end_of_a_guest_that_ran_is_no_failed_start(strategy: str, how: str) -> None:
-    assert failure_of(settled(vm_world(a_vm(strategy), a_vmi(how, ran=True)))) is None
+def test_a_refusal_is_reported_with_the_servers_message_until_it_is_over() -> None:
+    status = derive_status(vm_world(a_vm()), RefusedStep(CreateVmi("x"), Forbidden("quota exceeded")))
+    assert status is not None
+    reason, message = failure_of(status) or ("", "")
+    assert reason == "FailedCreate"
+    assert message.startswith("quota exceeded; look at the namespace's ResourceQuota")
+    assert failure_of(derived(vm_world(with_status(a_vm(), status)))) is None
 
 
 def test_an_unknown_strategy_is_reported_and_completes_no_request() -> None:
@@ -215,45 +267,35 @@ def test_an_unknown_strategy_is_reported_and_completes_no_request() -> None:
     assert reason == "UnknownRunStrategy"
     assert "'WaitAsReceiver' is not known" in message
     assert "choose one of Always, Halted" in message
-    assert status.run_strategy == "Always"
-    assert len(status.state_change_requests) == 2
+    assert (status.run_strategy, len(status.state_change_requests)) == ("Always", 2)
     assert status.start_failure is not None
-
-
-def test_the_message_about_an_unknown_strategy_has_a_limited_length() -> None:
-    _unused, message = failure_of(settled(vm_world(a_vm("W" * 10_000)))) or ("", "")
-    assert "'WWW" in message
+    _reason, message = failure_of(settled(vm_world(a_vm("W" * 10_000)))) or ("", "")
     assert len(message) < 300
 
 
+# the condition RestartRequired
+
 TEMPLATE, CHANGED = b'{"domain":{"memory":{"guest":"64Mi"}}}', b'{"domain":{"memory":{"guest":"65Mi"}}}'
-MADE = {TEMPLATE_HASH: template_hash(TEMPLATE)}
+SAME, OTHER = {"template": TEMPLATE}, {"template": CHANGED}
+WAS_REQUIRED = {"conditions": STALE}
 
 
-def made_from(vmi: Any, annotations: dict[str, str]) -> Any:
-    return msgspec.structs.replace(vmi, metadata=msgspec.structs.replace(vmi.metadata, annotations=annotations))
+def made(vmi: VirtualMachineInstance) -> VirtualMachineInstance:
+    return annotated(vmi, template=template_hash(TEMPLATE))
 
 
+UNHASHED = annotated(running(READY), generation="1")
 RESTARTS: dict[str, tuple[World, bool]] = {
-    "running, changed": (vm_world(a_vm(), made_from(running(READY), MADE), template=CHANGED), True),
-    "pending, changed": (vm_world(a_vm(), made_from(a_vmi("Scheduling"), MADE), template=CHANGED), True),
-    "manual, changed": (vm_world(a_vm("Manual"), made_from(running(READY), MADE), template=CHANGED), True),
-    "running, as it was": (vm_world(a_vm(), made_from(running(READY), MADE), template=TEMPLATE), False),
-    "running, back again": (
-        vm_world(a_vm(conditions=STALE), made_from(running(READY), MADE), template=TEMPLATE),
-        False,
-    ),
-    "running, made by a version that did not say": (
-        vm_world(a_vm(), made_from(running(READY), {"kubevirt.io/vm-generation": "1"}), template=CHANGED),
-        False,
-    ),
-    "stopping": (vm_world(a_vm(conditions=STALE), made_from(running(deleting=True), MADE), template=CHANGED), False),
-    "delete sent": (
-        vm_world(a_vm(conditions=STALE), made_from(running(), MADE), template=CHANGED, is_delete_sent=True),
-        False,
-    ),
-    "over": (vm_world(a_vm("Manual"), made_from(a_vmi("Succeeded", ran=True), MADE), template=CHANGED), False),
-    "no instance": (vm_world(a_vm("Halted", conditions=STALE), template=CHANGED), False),
+    "running, changed": (vm_world(a_vm(), made(running(READY)), **OTHER), True),
+    "pending, changed": (vm_world(a_vm(), made(a_vmi("Scheduling")), **OTHER), True),
+    "manual, changed": (vm_world(a_vm("Manual"), made(running(READY)), **OTHER), True),
+    "running, unchanged": (vm_world(a_vm(), made(running(READY)), **SAME), False),
+    "running, changed back": (vm_world(a_vm(**WAS_REQUIRED), made(running(READY)), **SAME), False),
+    "running, created by a version without hashes": (vm_world(a_vm(), UNHASHED, **OTHER), False),
+    "stopping": (vm_world(a_vm(**WAS_REQUIRED), made(running(deleting=True)), **OTHER), False),
+    "delete sent": (vm_world(a_vm(**WAS_REQUIRED), made(running()), **OTHER, is_delete_sent=True), False),
+    "over": (vm_world(a_vm("Manual"), made(a_vmi("Succeeded", ran=True)), **OTHER), False),
+    "no instance": (vm_world(a_vm("Halted", **WAS_REQUIRED), **OTHER), False),
 }
 
 
@@ -266,87 +308,34 @@ def test_a_restart_is_required_while_the_template_differs_from_the_running_one(w
         assert condition.message.startswith("a non-live-updatable field was changed in the template spec")
 
 
-def test_the_status_of_a_new_instance_matches_its_first_own_status() -> None:
-    """Otherwise every start would write the VM once more."""
-    fresh = settled(vm_world(a_vm(), a_vmi()))
-    vm = msgspec.structs.replace(a_vm(), status=fresh)
-    scheduling = a_vmi("Scheduling", conditions=[NOT_YET_READY])
-    assert derive_status(vm_world(vm, scheduling), None) is None
-
-
-def test_a_deleting_vm_is_terminating_and_otherwise_unchanged() -> None:
-    vm = a_vm(deleting=True, created=True, ready=True, printableStatus="Running")
-    status = derive_status(vm_world(vm), None)
-    assert status == msgspec.structs.replace(vm.status, printable_status="Terminating")
-
-
-def test_a_failure_is_reported_with_the_servers_message_until_it_is_over() -> None:
-    world = vm_world(a_vm())
-    status = derive_status(world, RefusedStep(CreateVmi("x"), Forbidden("quota exceeded")))
-    assert status is not None
-    failure = conditions.find(status.conditions, "Failure")
-    assert failure is not None
-    assert (failure.status, failure.reason) == ("True", "FailedCreate")
-    assert failure.message.startswith("quota exceeded; look at the namespace's ResourceQuota")
-    later = derive_status(vm_world(_with(world.vm, status)), None)
-    assert later is not None
-    assert conditions.find(later.conditions, "Failure") is None
-
-
-def test_a_foreign_instance_with_the_name_is_reported() -> None:
-    failure = conditions.find(settled(vm_world(a_vm(), running(owner="somebody"))).conditions, "Failure")
-    assert failure is not None
-    assert "belongs to another object" in failure.message
-    halted = settled(vm_world(a_vm("Halted"), running(owner="somebody")))
-    assert conditions.find(halted.conditions, "Failure") is None
-
-
-def _with(vm: VirtualMachine, status: VirtualMachineStatus) -> VirtualMachine:
-    return msgspec.structs.replace(vm, status=status)
-
+# requests, run strategy, generation
 
 START = {"stateChangeRequests": [{"action": "Start"}]}
 RESTART = {"stateChangeRequests": [{"action": "Stop", "uid": VMI_UID}, {"action": "Start"}]}
-REQUESTS: dict[str, tuple[World, list[str]]] = {
-    "a stop waits for the instance to go": (vm_world(a_vm("Manual", **RESTART), running()), ["Stop", "Start"]),
-    "a stop of an orphan waits until it is adopted": (
-        vm_world(a_vm("Manual", **RESTART), running(owner=None)),
-        ["Stop", "Start"],
-    ),
-    "a stop of somebody else's is none of ours": (
-        vm_world(a_vm("Manual", **RESTART), running(owner="somebody")),
-        ["Start"],
-    ),
-    "a stop is done when it is gone": (vm_world(a_vm("Manual", **RESTART)), ["Start"]),
-    "a start is done when one lives": (vm_world(a_vm("Manual", **START), running()), []),
-    "a start is done when one has lived": (vm_world(a_vm("Manual", **START), a_vmi("Failed", ran=True)), []),
-    "a start of another is not done by a finished one": (
-        vm_world(a_vm("Manual", **RESTART), a_vmi("Failed", ran=True)),
-        ["Stop", "Start"],
-    ),
-    "a failed run asks for the next, and names itself": (
-        vm_world(a_vm("RerunOnFailure"), a_vmi("Failed", ran=True)),
-        ["Stop", "Start"],
-    ),
-    "a failed run that was asked for asks for the next, too": (
-        vm_world(a_vm("RerunOnFailure", **START), a_vmi("Failed", ran=True)),
-        ["Stop", "Start"],
-    ),
-    "a succeeded one does not": (vm_world(a_vm("RerunOnFailure"), a_vmi("Succeeded", ran=True)), []),
+FAILED, SUCCEEDED = a_vmi("Failed", ran=True), a_vmi("Succeeded", ran=True)
+FAILED_PAUSED = a_vmi("Failed", spec={"startStrategy": "Paused"})
+REQUESTS: dict[str, tuple[VirtualMachine, VirtualMachineInstance | None, list[str]]] = {
+    "a stop, it runs": (a_vm("Manual", **RESTART), running(), ["Stop", "Start"]),
+    "a stop of an orphan, not adopted yet": (a_vm("Manual", **RESTART), running(owner=None), ["Stop", "Start"]),
+    "a stop of a foreign one": (a_vm("Manual", **RESTART), running(owner="somebody"), ["Start"]),
+    "a stop, it is gone": (a_vm("Manual", **RESTART), None, ["Start"]),
+    "a start, it runs": (a_vm("Manual", **START), running(), []),
+    "a start, it ran": (a_vm("Manual", **START), FAILED, []),
+    "a restart, it ran": (a_vm("Manual", **RESTART), FAILED, ["Stop", "Start"]),
+    "rerun, failed": (a_vm("RerunOnFailure"), FAILED, ["Stop", "Start"]),
+    "rerun, failed after a start": (a_vm("RerunOnFailure", **START), FAILED, ["Stop", "Start"]),
+    "rerun, succeeded": (a_vm("RerunOnFailure"), SUCCEEDED, []),
+    "always, a paused start failed": (a_vm("Always"), FAILED_PAUSED, ["Stop", "Start"]),
+    "manual, a paused start failed": (a_vm("Manual"), FAILED_PAUSED, []),
+    "once, a paused start failed": (a_vm("Once"), FAILED_PAUSED, []),
 }
 
 
-@pytest.mark.parametrize(("world", "left"), REQUESTS.values(), ids=REQUESTS.keys())
-def test_completed_requests_are_removed(world: World, left: list[str]) -> None:
-    status = derive_status(world, None)
-    assert status is not None
-    assert [request.action for request in status.state_change_requests] == left
-
-
-def test_timestamps_are_of_the_given_time() -> None:
-    condition = conditions.find(settled(vm_world(a_vm("Halted"))).conditions, "Ready")
-    assert condition is not None
-    assert (condition.last_transition_time, NOW) == ("2026-01-01T00:00:00Z", 1_767_225_600.0)
+@pytest.mark.parametrize(("vm", "vmi", "left"), REQUESTS.values(), ids=REQUESTS.keys())
+def test_completed_requests_are_removed(
+    vm: VirtualMachine, vmi: VirtualMachineInstance | None, left: list[str]
+) -> None:
+    assert [request.action for request in derived(vm_world(vm, vmi)).state_change_requests] == left
 
 
 @pytest.mark.parametrize(
@@ -364,36 +353,41 @@ def test_timestamps_are_of_the_given_time() -> None:
     ],
 )
 def test_a_strategy_is_recorded_when_it_was_acted_on(strategy: str, vmi: Any, recorded: str) -> None:
-    """Recorded too early, RerunOnFailure would take its first start for a repeated one; the same for a deleting
-    instance.
+    """Recorded too early, RerunOnFailure would take its first start for a repeated one."""
+    assert derived(vm_world(a_vm(strategy, runStrategy="Halted"), vmi)).run_strategy == recorded
+
+
+MATCHES, DIFFERS = template_hash(TEMPLATE), template_hash(CHANGED)
+RUNS: dict[str, Any] = {"before": 1, "created": True, "template": None}
+MALFORMED = ["", "0", "4", "-2", "2.0", " 2", "two", "²", "٢", "9" * 18, "9" * 20, "9" * 5_000]
+
+
+@pytest.mark.parametrize(
+    ("text", "instance", "observed"),
+    [
+        *[(text, {"template": MATCHES}, 3) for text in ("2", "0", "two", "")],
+        *[("2", {"template": MATCHES, **status}, 3) for status in ({"phase": "Scheduling"}, {"deleting": True})],
+        ("2", {"template": MATCHES, "phase": "Succeeded"}, 3),
+        ("2", {"template": MATCHES, "owner": "another"}, 1),
+        ("2", {"template": DIFFERS}, 2),
+        ("2", {}, 2),
+        ("3", {}, 3),
+        ("1", {"template": DIFFERS, "before": 2}, 2),
+        ("1", {"template": DIFFERS, "before": 2, "created": False}, 1),
+        ("2", {"template": DIFFERS, "before": 4}, 2),
+        *[(text, {}, 1) for text in MALFORMED],
+    ],
+    ids=lambda value: ascii(value)[:60],
+)
+def test_the_observed_generation(text: str, instance: dict[str, Any], observed: int) -> None:
+    """The generation in the instance's annotation, which may be malformed; the newest if it has the VM's template.
+
+    Otherwise a wait for observedGeneration after a change of the run strategy would never end. It does not decrease
+    during a run: generation 2 may change only the strategy, and 3 the template. The VM has generation 3. before: the
+    observed generation until now, with an instance (created) or without.
     """
-    status = derive_status(vm_world(a_vm(strategy, runStrategy="Halted"), vmi), None)
-    assert status is not None
-    assert status.run_strategy == recorded
-
-
-@pytest.mark.parametrize(("listed", "ready"), [((READY,), True), ((NOT_YET_READY,), False), ((), False)])
-def test_a_machine_is_ready_when_its_instance_is(listed: tuple[Any, ...], ready: bool) -> None:
-    """Not as soon as there is one: a wait for `ready` would end before the guest runs."""
-    assert settled(vm_world(a_vm(), running(*listed))).ready is ready
-
-
-def test_a_foreign_instance_does_not_count_as_created() -> None:
-    status = derive_status(vm_world(a_vm(), a_vmi("Running", owner="somebody")), None)
-    assert status is not None
-    assert not status.created
-
-
-def test_an_instance_without_a_ready_condition_is_not_ready() -> None:
-    status = derive_status(vm_world(a_vm(), a_vmi("Scheduled")), None)
-    assert status is not None
-    (ready,) = (condition for condition in status.conditions if condition.type == "Ready")
-    assert (ready.status, ready.reason) == ("False", "VMIConditionMissing")
-
-
-@pytest.mark.parametrize(("strategy", "is_followed"), [("Always", True), ("Manual", False), ("Once", False)])
-def test_a_failed_paused_start_is_followed_by_another_where_the_strategy_runs(strategy: str, is_followed: bool) -> None:
-    failed = a_vmi("Failed", spec={"startStrategy": "Paused"})
-    status = derive_status(vm_world(a_vm(strategy), failed), None)
-    assert status is not None
-    assert [request.action for request in status.state_change_requests] == (["Stop", "Start"] if is_followed else [])
+    options = {**RUNS, **instance}
+    before, created, made_from = (options.pop(name) for name in ("before", "created", "template"))
+    vmi = annotated(a_vmi(**{"phase": "Running", **options}), generation=text, template=made_from)
+    world = vm_world(a_vm(observedGeneration=before, created=created), vmi, template=TEMPLATE)
+    assert derived(world).observed_generation == observed

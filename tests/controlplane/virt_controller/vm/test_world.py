@@ -8,7 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from kubevirt_api.run_strategies import BUILT
 
+from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.virt_controller.vm.world import World
 from tests.controlplane.virt_controller.builders import VM_UID, VMI_UID, a_vm, a_vmi, vm_world
 
@@ -24,44 +26,41 @@ def asked(*queue: dict[str, Any], vmi: Any = None, **facts: Any) -> World:
     return vm_world(a_vm("Manual", stateChangeRequests=list(queue)), vmi, **facts)
 
 
-PENDING: dict[str, tuple[World, list[dict[str, Any]]]] = {
-    "a start, nothing lives": (asked(START), [START]),
-    "a start, the instance lives": (asked(START, vmi=a_vmi("Running")), []),
-    "a start, its instance is going already": (asked(START, vmi=a_vmi("Running", deleting=True)), []),
-    "a start, its instance's delete was sent": (asked(START, vmi=a_vmi("Running"), is_delete_sent=True), []),
-    "a start, its run is over already": (asked(START, vmi=a_vmi("Succeeded")), []),
-    "a start, an orphan is there": (asked(START, vmi=a_vmi("Succeeded", owner=None)), [START]),
-    "a start, somebody else's instance": (asked(START, vmi=a_vmi("Running", owner="x")), [START]),
-    "another start, the last run is over": (asked(STOP, START, vmi=a_vmi("Succeeded")), [STOP, START]),
-    "another start, the old instance is going": (
-        asked(STOP, START, vmi=a_vmi("Running", deleting=True)),
-        [STOP, START],
-    ),
-    "another start, its run is over already": (asked(STOP_OTHER, START, vmi=a_vmi("Succeeded")), []),
-    "a stop of the instance that is there": (asked(STOP, vmi=a_vmi("Running")), [STOP]),
-    "a stop of whatever is there": (asked(STOP_ANY, vmi=a_vmi("Running")), [STOP_ANY]),
-    "a stop of another instance": (asked(STOP_OTHER, vmi=a_vmi("Running")), []),
-    "a stop, nothing is there": (asked(STOP), []),
-    "a stop of an orphan that is about to be adopted": (asked(STOP, vmi=a_vmi("Running", owner=None)), [STOP]),
-    "a stop, somebody else's instance": (asked(STOP, vmi=a_vmi("Running", owner="x")), []),
-    "a stop of an instance that the cache may not have seen yet": (asked(STOP, is_instance_known=False), [STOP]),
-    "a restart of an instance that the cache may not have seen yet": (
-        asked(STOP, START, is_instance_known=False),
-        [STOP, START],
-    ),
-    "a start, and what seems to live may have ended": (
-        asked(START, vmi=a_vmi("Running"), is_instance_known=False),
-        [START],
-    ),
-    "a restart, not stopped yet": (asked(STOP, START, vmi=a_vmi("Running")), [STOP, START]),
-    "a restart, stopped": (asked(STOP, START), [START]),
-    "a restart, started again": (asked(STOP_OTHER, START, vmi=a_vmi("Scheduling")), []),
+RUNNING, GOING = a_vmi("Running"), a_vmi("Running", deleting=True)
+SUCCEEDED, ORPHAN, FOREIGN = a_vmi("Succeeded"), a_vmi("Running", owner=None), a_vmi("Running", owner="x")
+MAYBE_UNSEEN = {"is_instance_known": False}
+PENDING: dict[str, tuple[list[Any], VirtualMachineInstance | None, dict[str, Any], list[Any]]] = {
+    # queue, instance, facts, requests that are left
+    "start, none": ([START], None, {}, [START]),
+    "start, alive": ([START], RUNNING, {}, []),
+    "start, going": ([START], GOING, {}, []),
+    "start, delete sent": ([START], RUNNING, {"is_delete_sent": True}, []),
+    "start, final": ([START], SUCCEEDED, {}, []),
+    "start, orphan": ([START], a_vmi("Succeeded", owner=None), {}, [START]),
+    "start, foreign": ([START], FOREIGN, {}, [START]),
+    "start, may have ended unseen": ([START], RUNNING, MAYBE_UNSEEN, [START]),
+    "stop": ([STOP], RUNNING, {}, [STOP]),
+    "stop of any": ([STOP_ANY], RUNNING, {}, [STOP_ANY]),
+    "stop of another": ([STOP_OTHER], RUNNING, {}, []),
+    "stop, none": ([STOP], None, {}, []),
+    "stop, orphan that will be adopted": ([STOP], ORPHAN, {}, [STOP]),
+    "stop, foreign": ([STOP], FOREIGN, {}, []),
+    "stop, may be unseen": ([STOP], None, MAYBE_UNSEEN, [STOP]),
+    "restart, may be unseen": ([STOP, START], None, MAYBE_UNSEEN, [STOP, START]),
+    "restart, alive": ([STOP, START], RUNNING, {}, [STOP, START]),
+    "restart, going": ([STOP, START], GOING, {}, [STOP, START]),
+    "restart, final": ([STOP, START], SUCCEEDED, {}, [STOP, START]),
+    "restart, stopped": ([STOP, START], None, {}, [START]),
+    "restart, started again": ([STOP_OTHER, START], a_vmi("Scheduling"), {}, []),
+    "restart, started again and over": ([STOP_OTHER, START], SUCCEEDED, {}, []),
 }
 
 
-@pytest.mark.parametrize(("world", "left"), PENDING.values(), ids=PENDING.keys())
-def test_which_requests_are_pending(world: World, left: list[dict[str, Any]]) -> None:
-    requests = [(request.action, request.uid) for request in world.pending_requests]
+@pytest.mark.parametrize(("queue", "vmi", "facts", "left"), PENDING.values(), ids=PENDING.keys())
+def test_which_requests_are_pending(
+    queue: list[Any], vmi: VirtualMachineInstance | None, facts: dict[str, Any], left: list[Any]
+) -> None:
+    requests = [(request.action, request.uid) for request in asked(*queue, vmi=vmi, **facts).pending_requests]
     assert requests == [(expected["action"], expected.get("uid")) for expected in left]
 
 
@@ -80,19 +79,9 @@ def test_the_first_request_is_carried_out_first(world: World, is_start: bool, is
     assert (world.wants_start, world.wants_stop) == (is_start, is_stop)
 
 
-@pytest.mark.parametrize(
-    ("strategy", "is_known"),
-    [
-        ("Always", True),
-        ("Halted", True),
-        ("Manual", True),
-        ("Once", True),
-        ("RerunOnFailure", True),
-        ("OfTomorrow", False),
-    ],
-)
-def test_an_unknown_strategy_is_recognized(strategy: str, is_known: bool) -> None:
-    assert vm_world(a_vm(strategy)).is_strategy_known is is_known
+@pytest.mark.parametrize("strategy", [*BUILT, "OfTomorrow"])
+def test_an_unknown_strategy_is_recognized(strategy: str) -> None:
+    assert vm_world(a_vm(strategy)).is_strategy_known is (strategy != "OfTomorrow")
 
 
 @pytest.mark.parametrize(
