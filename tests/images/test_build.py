@@ -109,24 +109,24 @@ def test_the_same_packages_fetched_anew_give_the_same_image(collection: Path, st
     assert second.image.digest == first.image.digest
 
 
-def said_by(archive: Path) -> tuple[str, str]:
+def reference_and_digest(archive: Path) -> tuple[str, str]:
     """Return the reference and the digest that an archive has in it."""
     with tarfile.open(archive) as tar:
         index = tar.extractfile("index.json")
         assert index is not None
-        (one,) = json.loads(index.read())["manifests"]
-    return one["annotations"]["io.containerd.image.name"], one["digest"]
+        (entry,) = json.loads(index.read())["manifests"]
+    return entry["annotations"]["io.containerd.image.name"], entry["digest"]
 
 
 def test_an_archive_stays_what_it_was_while_others_are_built(collection: Path, store: Store) -> None:
-    """Whoever was told of one copies it to nodes, which takes a while."""
+    """A caller copies an archive to nodes, which takes a while."""
     first = build("toy", store, None, Options(prefix="registry.example/one"), collection)
     (collection / "code.py").write_text("2")
     second = build("toy", store, None, Options(prefix="registry.example/two"), collection)
 
     assert first.image.path != second.image.path
     for item in (first, second):
-        assert said_by(item.image.path) == (item.image.reference, item.image.digest)
+        assert reference_and_digest(item.image.path) == (item.image.reference, item.image.digest)
     assert not build("toy", store, None, Options(prefix="registry.example/two"), collection).written
 
 
@@ -137,7 +137,7 @@ def test_two_that_build_at_once_into_one_store_each_get_their_own(collection: Pa
     def work(prefix: str) -> None:
         begin.wait()
         built = build("toy", Store(tmp_path / "store"), None, Options(prefix=prefix), collection)
-        answers.put((built.image.reference, built.image.digest, said_by(built.image.path), built.written))
+        answers.put((built.image.reference, built.image.digest, reference_and_digest(built.image.path), built.written))
 
     prefixes = ("example/one", "example/one", "example/two", "example/two")
     processes = [forked.Process(target=work, args=(prefix,)) for prefix in prefixes]
@@ -150,7 +150,7 @@ def test_two_that_build_at_once_into_one_store_each_get_their_own(collection: Pa
     assert sorted(reference for reference, *_unused in found) == [f"{prefix}/toy:1.2.3" for prefix in prefixes]
     for reference, digest, said, _unused in found:
         assert said == (reference, digest)
-    assert sum(written for *_unused, written in found) == 2, "who comes second finds it written"
+    assert sum(written for *_unused, written in found) == 2, "the second process finds it written"
 
 
 def packages_of(archive: Path) -> str:
@@ -220,9 +220,9 @@ def test_check_prints_what_would_be_made_and_needs_nothing_of_it(
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv("VIRTOPS_CACHE", str(tmp_path / "cache"))
     assert main(["build", "--check", "--json", "--only", "virt-launcher", "--tag", "1"]) == 0
-    (one,) = json.loads(capsys.readouterr().out)
-    assert (one["built"], one["digest"], one["size_bytes"]) == (True, "", 0)
-    assert one["reference"] == "localhost/virtops/virt-launcher:1"
+    (entry,) = json.loads(capsys.readouterr().out)
+    assert (entry["built"], entry["digest"], entry["size_bytes"]) == (True, "", 0)
+    assert entry["reference"] == "localhost/virtops/virt-launcher:1"
     assert main(["build", "--check", "--only", "virt-launcher", "--tag", "1"]) == 0
     assert capsys.readouterr().out == "localhost/virtops/virt-launcher:1  would be written\n"
     assert list(tmp_path.iterdir()) == []

@@ -93,10 +93,10 @@ def test_the_configuration_says_how_to_run_and_leaves_out_what_was_not_given(tmp
 
 
 def test_equal_contents_give_equal_archives(tmp_path: Path) -> None:
-    one = write_archive(tmp_path / "one.tar", REFERENCE, [a_layer(tmp_path / "1.tar")], Config())
-    two = write_archive(tmp_path / "two.tar", REFERENCE, [a_layer(tmp_path / "2.tar")], Config())
-    assert one.digest == two.digest
-    assert one.path.read_bytes() == two.path.read_bytes()
+    first = write_archive(tmp_path / "one.tar", REFERENCE, [a_layer(tmp_path / "1.tar")], Config())
+    second = write_archive(tmp_path / "two.tar", REFERENCE, [a_layer(tmp_path / "2.tar")], Config())
+    assert first.digest == second.digest
+    assert first.path.read_bytes() == second.path.read_bytes()
 
 
 @pytest.mark.parametrize("reference", ["example", "localhost/example", "localhost/Example:1", "localhost/example:", ""])

@@ -23,7 +23,7 @@ from controlplane.engine.expectations import (
 
 STAMP = "2026-01-01T00:00:00Z"
 ANSWER = StoredObject(version=10, raw=b"{}", owners=frozenset(), is_deleting=False)
-TOLD = Expectation("u", until=10, answer=ANSWER)
+ANSWERED = Expectation("u", until=10, answer=ANSWER)
 SENT = Expectation("u", until=10, is_delete_sent=True)
 GONE = Expectation("u", until=10, is_gone=True)
 HERE, GOING = CachedVersion(8, "u", is_deleting=False), CachedVersion(8, "u", is_deleting=True)
@@ -72,7 +72,7 @@ def test_the_write_that_removes_the_last_finalizer_ends_an_object(metadata: dict
 
 @pytest.mark.parametrize(("resource_version", "is_kept"), [(9, True), (10, False), (11, False)])
 def test_a_response_ends_when_the_cache_reaches_its_version(resource_version: int, is_kept: bool) -> None:
-    assert (advance(TOLD, None, resource_version) is not None) is is_kept
+    assert (advance(ANSWERED, None, resource_version) is not None) is is_kept
 
 
 @pytest.mark.parametrize(
@@ -129,5 +129,5 @@ def test_a_gone_object_stays_hidden_while_the_cache_shows_or_may_show_it(
 
 
 def test_a_gone_object_is_not_shown() -> None:
-    assert TOLD.shown is ANSWER
-    assert replace(TOLD, is_gone=True).shown is None
+    assert ANSWERED.shown is ANSWER
+    assert replace(ANSWERED, is_gone=True).shown is None

@@ -101,12 +101,12 @@ def version_of(raw: bytes | None) -> int | None:
 class Stage:
     cache: FakeCache = field(default_factory=FakeCache)
     overlay: ReadYourWritesCache = field(init=False)
-    told: list[Change] = field(default_factory=list)
+    changes: list[Change] = field(default_factory=list)
     """(version before, version after) of all changes that subscribers got."""
 
     def __post_init__(self) -> None:
         self.overlay = ReadYourWritesCache(self.cache)
-        self.overlay.subscribe(lambda _key, before, after: self.told.append((version_of(before), version_of(after))))
+        self.overlay.subscribe(lambda _key, before, after: self.changes.append((version_of(before), version_of(after))))
 
     def seen(self) -> int | None:
         return version_of(self.overlay.get(WEB))
@@ -136,7 +136,7 @@ def test_a_response_is_shown_until_the_cache_has_it(stage: Stage) -> None:
 def test_a_confirmed_response_is_announced_once(stage: Stage) -> None:
     stage.overlay.record_write(WEB, an_object(7))
     stage.cache.see(an_object(7))
-    assert stage.told == [(None, 7)]
+    assert stage.changes == [(None, 7)]
 
 
 def test_a_response_is_indexed_by_its_own_owners_not_by_those_of_the_cache(stage: Stage) -> None:
@@ -152,7 +152,7 @@ def test_a_response_is_indexed_by_its_own_owners_not_by_those_of_the_cache(stage
 def test_a_response_for_an_object_that_came_and_went_unseen_ends_with_the_relist_and_is_announced(stage: Stage) -> None:
     stage.overlay.record_write(WEB, an_object(7, **owned_by("parent")))
     stage.cache.relist(20)
-    assert (stage.seen(), stage.told) == (None, [(7, None)])
+    assert (stage.seen(), stage.changes) == (None, [(7, None)])
     assert set(stage.overlay.indexed("owner", "parent")) == set()
     assert stage.is_idle()
 
@@ -163,9 +163,9 @@ def test_a_response_for_an_object_outside_the_selection_ends_once_the_cache_is_p
 ) -> None:
     stage.overlay.record_write(WEB, an_object(7))
     stage.cache.move(6)
-    assert (stage.seen(), stage.told) == (7, [])
+    assert (stage.seen(), stage.changes) == (7, [])
     stage.cache.move(resource_version)
-    assert (stage.seen(), stage.told) == (None, [(7, None)])
+    assert (stage.seen(), stage.changes) == (None, [(7, None)])
     assert stage.is_idle()
 
 
@@ -173,7 +173,7 @@ def test_a_response_about_the_previous_object_ends_when_the_next_one_is_seen(sta
     stage.overlay.record_write(WEB, an_object(7, "u1", **owned_by("first")))
     stage.cache.relist(12, an_object(9, "u2", **owned_by("second")))
     assert stage.seen() == 9
-    assert stage.told == [(None, 9), (7, 9)], "whoever saw the first one hears of its end"
+    assert stage.changes == [(None, 9), (7, 9)], "subscribers that saw the first object get its end"
     assert stage.is_idle()
 
 
@@ -191,9 +191,9 @@ def test_the_write_that_ends_an_object_hides_it_before_the_cache_sees_the_end(st
 def test_the_end_of_a_hidden_object_that_the_cache_never_had_is_announced(stage: Stage) -> None:
     stage.overlay.record_write(WEB, an_object(7))
     stage.overlay.record_absence(WEB, "u1")
-    assert stage.told == []
+    assert stage.changes == []
     stage.cache.relist(20)
-    assert stage.told == [(7, None)]
+    assert stage.changes == [(7, None)]
     assert stage.is_idle()
 
 
@@ -235,7 +235,7 @@ def test_a_read_object_outside_the_selection_is_shown_until_the_cache_moves_and_
     stage.overlay.record_delete(WEB, "u1")
     assert (stage.seen(), stage.overlay.is_delete_sent(WEB, "u1")) == (7, True)
     stage.cache.move(101)
-    assert (stage.seen(), stage.overlay.is_delete_sent(WEB, "u1"), stage.told) == (None, False, [(7, None)])
+    assert (stage.seen(), stage.overlay.is_delete_sent(WEB, "u1"), stage.changes) == (None, False, [(7, None)])
     assert stage.is_idle()
 
 

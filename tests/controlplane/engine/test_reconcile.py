@@ -31,7 +31,7 @@ async def test_a_reconcile_repeats_while_its_writes_enable_the_next_step_and_the
     outcome = await reconcile(counting, WEB)
     assert counting.writes == ["add", "add", "2 of 2"]
     assert outcome.error is None
-    assert counting.told == "2 of 2"
+    assert counting.status == "2 of 2"
 
 
 async def test_many_steps_take_several_reconciles() -> None:
@@ -41,7 +41,7 @@ async def test_many_steps_take_several_reconciles() -> None:
 
 
 async def test_without_a_difference_nothing_is_written() -> None:
-    counting = Counting(goal=1, value=1, told="1 of 1", requeue_after=30.0)
+    counting = Counting(goal=1, value=1, status="1 of 1", requeue_after=30.0)
     outcome = await reconcile(counting, WEB)
     assert (counting.writes, outcome.requeue_after, outcome.error) == ([], 30.0, None)
 
@@ -78,7 +78,7 @@ async def test_a_refused_status_is_reported_and_does_not_raise(refusal: ApiError
 
 
 async def test_a_status_planned_first_is_written_before_the_next_step() -> None:
-    counting = Counting(goal=1, tells_first=True)
+    counting = Counting(goal=1, status_first=True)
     await reconcile(counting, WEB)
     assert counting.writes == ["0 of 1", "add", "1 of 1"]
 
@@ -93,14 +93,14 @@ class Watched(Counting):
         return super().observe(key)
 
 
-@pytest.mark.parametrize("tells_first", [False, True])
-async def test_without_a_difference_the_reconcile_observes_once(tells_first: bool) -> None:
-    watched = Watched(goal=1, value=1, told="1 of 1", tells_first=tells_first)
+@pytest.mark.parametrize("status_first", [False, True])
+async def test_without_a_difference_the_reconcile_observes_once(status_first: bool) -> None:
+    watched = Watched(goal=1, value=1, status="1 of 1", status_first=status_first)
     await reconcile(watched, WEB)
     assert watched.looks == 1
 
 
-class TellsLast(Counting):
+class StatusLast(Counting):
     """Writes the status after each step, before the next decision."""
 
     def decide(self, world: Count) -> Plan[Add]:
@@ -108,12 +108,12 @@ class TellsLast(Counting):
 
 
 async def test_the_status_after_a_step_includes_that_step() -> None:
-    counting = TellsLast(goal=2)
+    counting = StatusLast(goal=2)
     await reconcile(counting, WEB)
     assert counting.writes == ["add", "1 of 2", "add", "2 of 2"]
 
 
-class OnlyTells(Counting):
+class OnlyStatus(Counting):
     """Reports a problem that no action can solve."""
 
     def decide(self, _world: Count) -> Plan[Add]:
@@ -121,7 +121,7 @@ class OnlyTells(Counting):
 
 
 async def test_a_plan_that_only_writes_a_current_status_ends_the_reconcile() -> None:
-    counting = OnlyTells(goal=1, told="0 of 1")
+    counting = OnlyStatus(goal=1, status="0 of 1")
     outcome = await reconcile(counting, WEB)
     assert (counting.writes, outcome.error, outcome.requeue_after) == ([], None, None)
 

@@ -14,7 +14,7 @@ from controlplane.engine.plan import Plan, RefusedStep, WriteStatus
 @dataclass(frozen=True, slots=True)
 class Count:
     value: int
-    told: str
+    status: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Add:
 class Counting:
     goal: int
     value: int = 0
-    told: str = ""
+    status: str = ""
     fail_with: list[Exception | None] = field(default_factory=list)
     """The results of the next writes; None: success."""
     writes: list[str] = field(default_factory=list)
@@ -36,18 +36,18 @@ class Counting:
     is_absent: bool = False
     is_stuck: bool = False
     """Add has no effect."""
-    tells_first: bool = False
+    status_first: bool = False
     """Each step waits until the status is current."""
     refusals: list[str] = field(default_factory=list)
     """Refusals reported beside the status."""
 
     def observe(self, key: Key) -> Count | None:
-        return None if self.is_absent else Count(self.value, self.told)
+        return None if self.is_absent else Count(self.value, self.status)
 
     def decide(self, world: Count) -> Plan[Add]:
         steps: tuple[Add | WriteStatus, ...] = (Add(to=world.value),) if world.value < self.goal else ()
         return Plan(
-            (WriteStatus("it is the first thing to know"), *steps) if self.tells_first else steps, self.requeue_after
+            (WriteStatus("it is the first thing to know"), *steps) if self.status_first else steps, self.requeue_after
         )
 
     async def apply(self, world: Count, action: Add) -> None:
@@ -56,11 +56,11 @@ class Counting:
 
     def derive_status(self, world: Count, problem: RefusedStep[Add] | None) -> str | None:
         wanted = f"{world.value} of {self.goal}" + (f", {problem.error}" if problem else "")
-        return None if wanted == world.told else wanted
+        return None if wanted == world.status else wanted
 
     async def write_status(self, world: Count, status: str) -> None:
         self._write(status)
-        self.told = status
+        self.status = status
 
     def report_refusal(self, world: Count, problem: RefusedStep[Add]) -> None:
         self.refusals.append(f"{type(problem.step).__name__}: {problem.error}")

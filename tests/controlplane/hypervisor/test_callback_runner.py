@@ -37,8 +37,8 @@ def looked(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
     """Set after several looks: a thread that waits for it sleeps during all of them."""
     event, remaining, look = threading.Event(), list(range(6)), CallbackRunner.look
 
-    def look_and_count(one: CallbackRunner) -> float | None:
-        after = look(one)
+    def look_and_count(runner: CallbackRunner) -> float | None:
+        after = look(runner)
         remaining.pop()
         if not remaining:
             event.set()

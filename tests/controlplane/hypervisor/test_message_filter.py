@@ -207,11 +207,11 @@ async def test_the_filter_does_not_read_for_a_peer_that_does_not_read(between: B
     assert received, "what was kept goes on as soon as there is room"
 
 
-async def sent(one: socket.socket, data: bytes) -> bool:
+async def sent(end: socket.socket, data: bytes) -> bool:
     """Send if there is room within a few turns of the loop. Return whether it was sent."""
     for _unused in range(20):
         with suppress(BlockingIOError):
-            one.send(data)
+            end.send(data)
             return True
         await asyncio.sleep(0)
     return False

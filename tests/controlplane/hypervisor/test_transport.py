@@ -94,18 +94,18 @@ def test_a_peer_over_its_receive_quota_is_cut_off(pair: Pair) -> None:
     assert is_ended(pair)
 
 
-def fill(one: socket.socket) -> None:
-    one.setblocking(False)
+def fill(end: socket.socket) -> None:
+    end.setblocking(False)
     with suppress(BlockingIOError):
         while True:
-            one.send(b"x" * 28)
+            end.send(b"x" * 28)
 
 
-def empty(one: socket.socket) -> None:
-    one.setblocking(False)
+def empty(end: socket.socket) -> None:
+    end.setblocking(False)
     with suppress(BlockingIOError):
         while True:
-            one.recv(65536)
+            end.recv(65536)
 
 
 def test_the_first_reason_is_kept(pair: Pair) -> None:

@@ -33,9 +33,9 @@ class Failing:
         raise RuntimeError("oops")
 
 
-def ends_at(one: Watchdog) -> str:
+def ends_at(timer: Watchdog) -> str:
     """Return when the timer ends, as the kernel shows it."""
-    lines = Path(f"/proc/self/fdinfo/{one._timer}").read_text().splitlines()
+    lines = Path(f"/proc/self/fdinfo/{timer._timer}").read_text().splitlines()
     return next(line for line in lines if line.startswith("it_value"))
 
 

@@ -30,7 +30,7 @@ KEY = Key("kubevirt", "virt-controller")
 TERMS = ElectionTiming()
 
 
-def held(holder: str = "other", version: str = "7", duration: float = 15.0, transitions: int = 3) -> LeaseState:
+def lease_of(holder: str = "other", version: str = "7", duration: float = 15.0, transitions: int = 3) -> LeaseState:
     return LeaseState(holder, version, duration, transitions)
 
 
@@ -38,14 +38,14 @@ def held(holder: str = "other", version: str = "7", duration: float = 15.0, tran
     ("lease", "still_for", "expected"),
     [
         (None, 0.0, TakeLease("", 0)),
-        (held("me"), 0.0, TakeLease("7", 3)),
-        (held(""), 0.0, TakeLease("7", 4)),
-        (held(), 0.0, Wait(2.0)),
-        (held(), 14.0, Wait(1.0)),
-        (held(), 15.0, TakeLease("7", 4)),
-        (held(duration=40), 15.0, Wait(2.0)),
-        (held(duration=2147483647), 119.0, Wait(1.0)),
-        (held(duration=2147483647), 120.0, TakeLease("7", 4)),
+        (lease_of("me"), 0.0, TakeLease("7", 3)),
+        (lease_of(""), 0.0, TakeLease("7", 4)),
+        (lease_of(), 0.0, Wait(2.0)),
+        (lease_of(), 14.0, Wait(1.0)),
+        (lease_of(), 15.0, TakeLease("7", 4)),
+        (lease_of(duration=40), 15.0, Wait(2.0)),
+        (lease_of(duration=2147483647), 119.0, Wait(1.0)),
+        (lease_of(duration=2147483647), 120.0, TakeLease("7", 4)),
     ],
     ids=[
         "no lease",
@@ -160,9 +160,9 @@ async def test_a_few_failed_renewals_do_not_end_a_leadership() -> None:
         assert first.leadership.is_leader
 
 
-@pytest.mark.parametrize(("holder", "said"), [("thief", "thief"), ("", "nobody")])
+@pytest.mark.parametrize(("holder", "name"), [("thief", "thief"), ("", "nobody")])
 async def test_a_lease_that_was_given_to_another_or_to_nobody_ends_the_leadership_at_once(
-    holder: str, said: str
+    holder: str, name: str
 ) -> None:
     """Any candidate may take a Lease without a holder at this moment."""
     async with an_election() as election:
@@ -173,7 +173,7 @@ async def test_a_lease_that_was_given_to_another_or_to_nobody_ends_the_leadershi
 
         assert first.leading == ["began", "ended"]
         assert election.holder == holder
-        with pytest.raises(LeadershipLostError, match=f"taken by {said}"):
+        with pytest.raises(LeadershipLostError, match=f"taken by {name}"):
             await election.tasks["a"]
 
 

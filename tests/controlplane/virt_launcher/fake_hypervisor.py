@@ -23,7 +23,7 @@ class FakeLibvirtd:
     obeys: bool = True
     refusals: int = 0
     """Number of connections that fail first."""
-    told: list[str] = field(default_factory=list)
+    commands: list[str] = field(default_factory=list)
     connections: list[FakeConnection] = field(default_factory=list)
     is_watched: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -83,17 +83,17 @@ class FakeGuest:
         return self.libvirtd.state_now
 
     async def shutdown(self) -> None:
-        self._tell("shutdown", State(Life.SHUT_OFF, "shutdown") if self.libvirtd.obeys else None)
+        self._execute("shutdown", State(Life.SHUT_OFF, "shutdown") if self.libvirtd.obeys else None)
 
     async def destroy(self) -> None:
-        self._tell("destroy", None if self.libvirtd.is_stuck else State(Life.SHUT_OFF, "destroyed"))
+        self._execute("destroy", None if self.libvirtd.is_stuck else State(Life.SHUT_OFF, "destroyed"))
 
     async def kill(self) -> None:
-        self._tell("kill", State(Life.SHUT_OFF, "destroyed"))
+        self._execute("kill", State(Life.SHUT_OFF, "destroyed"))
 
-    def _tell(self, verb: str, state: State | None) -> None:
+    def _execute(self, verb: str, state: State | None) -> None:
         if self.libvirtd.state_now is None or not self.libvirtd.state_now.life.is_up:
             raise WrongState(f"cannot {verb} domain uid: it is not running")
-        self.libvirtd.told.append(verb)
+        self.libvirtd.commands.append(verb)
         if state is not None:
             self.libvirtd.change(state, "stopped")

@@ -77,13 +77,13 @@ class Namespace:
         )
 
 
-def cable(one: Namespace, name: str, other: Namespace, peer: str, mtu: int = 1500) -> None:
+def cable(first: Namespace, name: str, second: Namespace, peer: str, mtu: int = 1500) -> None:
     """Connect two namespaces with a veth pair."""
 
     def work() -> None:
         with IPRoute() as route:
             route.link(
-                "add", ifname=name, kind="veth", mtu=mtu, peer={"ifname": peer, "net_ns_fd": other.fd, "mtu": mtu}
+                "add", ifname=name, kind="veth", mtu=mtu, peer={"ifname": peer, "net_ns_fd": second.fd, "mtu": mtu}
             )
 
-    one.run(work)
+    first.run(work)

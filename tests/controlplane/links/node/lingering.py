@@ -52,11 +52,11 @@ def lingering() -> Iterator[socket.socket]:
         sock.close()
 
 
-def give_away(to: socket.socket, data: bytes, one: socket.socket, count: int = 1) -> None:
+def give_away(to: socket.socket, data: bytes, sock: socket.socket, count: int = 1) -> None:
     """Send a packet with `count` descriptors, the socket as the last one, and close the socket here."""
-    descriptors = array.array("i", [*[to.fileno()] * (count - 1), one.fileno()])
+    descriptors = array.array("i", [*[to.fileno()] * (count - 1), sock.fileno()])
     to.sendmsg([data], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, descriptors)])
-    one.close()
+    sock.close()
 
 
 def is_refused(sender: socket.socket) -> bool:

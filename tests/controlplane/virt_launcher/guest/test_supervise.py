@@ -46,10 +46,10 @@ def watch(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(supervise, "GuestWatch", Watch)
 
 
-async def begin(plan: LaunchPlan = PLAN, *, is_told: bool) -> asyncio.Task[GuestExit]:
-    """Start waiting for the guest's exit. is_told: the Pod is terminating."""
+async def begin(plan: LaunchPlan = PLAN, *, is_terminating: bool) -> asyncio.Task[GuestExit]:
+    """Start waiting for the guest's exit. is_terminating: the Pod is terminating."""
     terminating = asyncio.Event()
-    if is_told:
+    if is_terminating:
         terminating.set()
     task = asyncio.create_task(supervise._wait_for_exit(plan, terminating, LibvirtdLiveness(lambda: 0.0)))
     for _unused in range(5):
@@ -58,7 +58,7 @@ async def begin(plan: LaunchPlan = PLAN, *, is_told: bool) -> asyncio.Task[Guest
 
 
 async def test_a_guest_that_ends_by_itself_is_not_brought_down() -> None:
-    task = await begin(is_told=False)
+    task = await begin(is_terminating=False)
     Watch.made.seen.set_result(SEEN)
 
     assert await task == SEEN
@@ -66,7 +66,7 @@ async def test_a_guest_that_ends_by_itself_is_not_brought_down() -> None:
 
 
 async def test_a_terminating_pod_gives_its_guest_the_grace_period() -> None:
-    task = await begin(is_told=True)
+    task = await begin(is_terminating=True)
     assert Watch.made.grace_seconds == 30
     assert not task.done()
 
@@ -75,7 +75,7 @@ async def test_a_terminating_pod_gives_its_guest_the_grace_period() -> None:
 
 
 async def test_an_observed_exit_wins_over_a_forced_one() -> None:
-    task = await begin(is_told=True)
+    task = await begin(is_terminating=True)
     Watch.made.brought_about.set_result(BROUGHT_ABOUT)
     Watch.made.seen.set_result(SEEN)
 
@@ -85,7 +85,7 @@ async def test_an_observed_exit_wins_over_a_forced_one() -> None:
 @pytest.mark.parametrize(("grace", "expected"), [(30, True), (1, True), (0, False)])
 async def test_only_a_guest_with_a_grace_period_is_expected_to_obey(grace: int, expected: bool) -> None:
     """A guest without one is destroyed at once, as requested, and has succeeded."""
-    task = await begin(replace(PLAN, grace_period_seconds=grace), is_told=False)
+    task = await begin(replace(PLAN, grace_period_seconds=grace), is_terminating=False)
     assert Watch.made.is_acpi_expected is expected
     Watch.made.seen.set_result(SEEN)
     await task
@@ -102,7 +102,7 @@ async def test_without_a_verdict_the_pod_ends_some_time_after_the_grace_period(
         return await wait(tasks, timeout=timeout and 0.001, **options)
 
     monkeypatch.setattr(supervise.asyncio, "wait", at_once)
-    verdict = await (await begin(is_told=True))
+    verdict = await (await begin(is_terminating=True))
 
     assert (verdict.exit_code, "nobody could say" in verdict.message) == (1, True)
     assert limits == [None, 30 + supervise.EXTRA_SECONDS]

@@ -197,20 +197,20 @@ async def bring_down(libvirtd: FakeLibvirtd, grace_seconds: float) -> GuestExit:
 async def test_a_guest_that_obeys_is_only_shut_down(libvirtd: FakeLibvirtd) -> None:
     libvirtd.state_now = RUNNING
     assert await bring_down(libvirtd, 3600) == GuestExit(0, "the guest shut down")
-    assert libvirtd.told == ["shutdown"]
+    assert libvirtd.commands == ["shutdown"]
 
 
 async def test_a_guest_without_grace_period_is_destroyed_at_once(libvirtd: FakeLibvirtd) -> None:
     libvirtd.state_now = RUNNING
     assert (await bring_down(libvirtd, 0)).exit_code == 1
-    assert libvirtd.told == ["destroy"]
+    assert libvirtd.commands == ["destroy"]
 
 
 async def test_a_guest_that_does_not_obey_is_destroyed_after_its_grace_period(libvirtd: FakeLibvirtd) -> None:
     libvirtd.state_now, libvirtd.obeys = RUNNING, False
     verdict = await bring_down(libvirtd, 0.01)
     assert verdict == GuestExit(1, "the guest did not shut down within its grace period and was ended")
-    assert libvirtd.told == ["shutdown", "destroy"]
+    assert libvirtd.commands == ["shutdown", "destroy"]
 
 
 async def test_a_guest_that_libvirt_cannot_destroy_is_killed(
@@ -220,7 +220,7 @@ async def test_a_guest_that_libvirt_cannot_destroy_is_killed(
     libvirtd.state_now, libvirtd.is_stuck = RUNNING, True
     async with asyncio.timeout(5):
         assert (await bring_down(libvirtd, 0)).exit_code == 1
-    assert libvirtd.told == ["destroy", "kill"]
+    assert libvirtd.commands == ["destroy", "kill"]
 
 
 @pytest.mark.parametrize("trouble", ["gone", "mute"])
@@ -256,7 +256,7 @@ async def test_a_silent_libvirtd_is_no_exit(
 async def test_without_a_running_guest_there_is_no_wait(libvirtd: FakeLibvirtd, state: State | None) -> None:
     libvirtd.state_now = state
     assert await bring_down(libvirtd, 3600) == GuestExit(1, "the Pod was ended before its guest ran")
-    assert libvirtd.told == []
+    assert libvirtd.commands == []
 
 
 async def test_a_start_that_failed_without_an_event_is_not_awaited(libvirtd: FakeLibvirtd) -> None:
@@ -268,5 +268,5 @@ async def test_a_start_that_failed_without_an_event_is_not_awaited(libvirtd: Fak
     libvirtd.state_now = State(Life.SHUT_OFF, "failed")
     async with asyncio.timeout(5):
         assert await watch.bring_down(3600) == GuestExit(1, "the Pod was ended before its guest ran")
-    assert libvirtd.told == []
+    assert libvirtd.commands == []
     ended.cancel()

@@ -66,10 +66,10 @@ class Deaf:
         return False
 
     async def written(self) -> None:
-        raise AssertionError("nobody tells")
+        raise AssertionError("it has no notifications")
 
 
-class Told:
+class Notified:
     """A directory watch whose notifications the test triggers. `done`: all calls, in order."""
 
     def __init__(self, done: list[str], *writes: Callable[[], object]) -> None:
@@ -159,7 +159,7 @@ async def test_following_uses_no_inotify(tmp_path: Path, reader: Reader, watch: 
     assert "anon_inode:inotify" not in kinds
 
 
-async def followed(log: Path, watch: Told | Deaf, output: int, done: list[str], sleeps: int = 100) -> None:
+async def followed(log: Path, watch: Notified | Deaf, output: int, done: list[str], sleeps: int = 100) -> None:
     """Follow a log and record reads and sleeps, until there is nothing to wait for or the sleeps are used up."""
 
     class Noted(ConsoleCopy):
@@ -179,17 +179,17 @@ async def followed(log: Path, watch: Told | Deaf, output: int, done: list[str], 
 async def test_a_write_is_copied_after_a_short_delay(tmp_path: Path, reader: Reader) -> None:
     """A guest may write byte by byte. The launcher reads twenty times a second at most."""
     log, done = tmp_path / "serial.log", list[str]()
-    await followed(log, Told(done, lambda: log.write_bytes(b"told\n")), reader.output, done)
+    await followed(log, Notified(done, lambda: log.write_bytes(b"text\n")), reader.output, done)
     looked = ["listen", "look"]
     assert done[:10] == [*looked, "rest", "sleep 0.05", *looked, "sleep 0.05", *looked, "rest"]
     reader.read()
-    assert bytes(reader.seen) == b"told\n"
+    assert bytes(reader.seen) == b"text\n"
 
 
 async def test_a_started_line_is_awaited(tmp_path: Path, reader: Reader) -> None:
     log, done = tmp_path / "serial.log", list[str]()
     log.write_bytes(b"login: ")
-    await followed(log, Told(done), reader.output, done)
+    await followed(log, Notified(done), reader.output, done)
     slept = [float(step.split()[1]) for step in done[: done.index("rest")] if step.startswith("sleep")]
     assert sum(slept) >= PARTIAL_LINE_SECONDS
     reader.read()
@@ -204,7 +204,7 @@ async def test_output_for_a_blocked_reader_is_retried(tmp_path: Path, reader: Re
         os.set_blocking(reader.output, False)
         while True:
             os.write(reader.output, bytes(4096))
-    await followed(log, Told(done), reader.output, done, sleeps=20)
+    await followed(log, Notified(done), reader.output, done, sleeps=20)
     assert "rest" not in done
 
 

@@ -113,7 +113,7 @@ async def kubelet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncItera
     await started.stop()
 
 
-class Told(asyncio.Queue[bool]):
+class Reported(asyncio.Queue[bool]):
     """The reported registration states of the resource, in order."""
 
     async def __call__(self, resource: str, *, is_registered: bool) -> None:
@@ -122,8 +122,8 @@ class Told(asyncio.Queue[bool]):
 
 
 @asynccontextmanager
-async def serving(kubelet: Kubelet, inotify: type[Inotify] = Inotify) -> AsyncIterator[Told]:
-    reported, watches = Told(), inotify()
+async def serving(kubelet: Kubelet, inotify: type[Inotify] = Inotify) -> AsyncIterator[Reported]:
+    reported, watches = Reported(), inotify()
     task = asyncio.create_task(
         serve(Plugin(KVM, "/private/kvm", is_healthy=True), kubelet.directory, watches, reported)
     )
@@ -138,7 +138,7 @@ async def serving(kubelet: Kubelet, inotify: type[Inotify] = Inotify) -> AsyncIt
 
 
 @pytest.fixture
-async def served(kubelet: Kubelet) -> AsyncIterator[Told]:
+async def served(kubelet: Kubelet) -> AsyncIterator[Reported]:
     async with serving(kubelet) as reported:
         yield reported
 
@@ -156,13 +156,13 @@ def pauses(kubelet: Kubelet, monkeypatch: pytest.MonkeyPatch) -> asyncio.Queue[f
     return seconds_paused
 
 
-async def test_a_plugin_registers_under_its_resource(kubelet: Kubelet, served: Told) -> None:
+async def test_a_plugin_registers_under_its_resource(kubelet: Kubelet, served: Reported) -> None:
     version, endpoint, resource = await kubelet.registered.get()
     assert (version, resource) == ("v1beta1", "devices.kubevirt.io/kvm")
     assert re.fullmatch("virtops-kvm-[0-9a-f]{8}[.]sock", endpoint)
 
 
-async def test_devices_are_listed_and_the_stream_stays_open(kubelet: Kubelet, served: Told) -> None:
+async def test_devices_are_listed_and_the_stream_stays_open(kubelet: Kubelet, served: Reported) -> None:
     assert await kubelet.listed.get() == LIST
     assert await served.get()
     with pytest.raises(TimeoutError):
@@ -171,7 +171,7 @@ async def test_devices_are_listed_and_the_stream_stays_open(kubelet: Kubelet, se
     assert served.empty()
 
 
-async def test_an_allocation_mounts_our_device_node_under_the_devices_name(kubelet: Kubelet, served: Told) -> None:
+async def test_an_allocation_mounts_our_device_node_under_the_devices_name(kubelet: Kubelet, served: Reported) -> None:
     _unused, endpoint, _unused = await kubelet.registered.get()
     async with kubelet.calling(endpoint) as channel:
         allocate = UnaryUnaryMethod[bytes, bytes](channel, "/v1beta1.DevicePlugin/Allocate", bytes, bytes)
