@@ -19,7 +19,7 @@ from controlplane.api.objects.resources import (
     Key,
 )
 from controlplane.api.vmi_label import vmi_label_value
-from controlplane.engine.errors import ApiError, Conflict, Forbidden, Invalid, NotFound
+from controlplane.engine.errors import ApiError, Forbidden, Invalid, NotFound
 from controlplane.kube.client import Client, Selection
 from controlplane.kube.transport import Request
 from tests.controlplane.virt_api import test_real_api
@@ -98,29 +98,6 @@ async def test_a_vmi_has_one_migration_at_a_time(client: Client, controller: Cli
     assert second["metadata"]["name"].startswith("kubevirt-migrate-vm-")
     assert second["metadata"]["finalizers"] == [MIGRATION_FINALIZER]
     assert second["spec"] == {"vmiName": name, "addedNodeSelector": {"zone": "a"}}
-
-
-async def test_a_vmi_that_cannot_be_migrated_is_refused_with_code_and_reason(
-    client: Client, controller: Client
-) -> None:
-    await have(client, controller, "unfit", "Running", UNFIT)
-    await have(client, controller, "over", "Failed")
-    await have(client, controller, "starts", "Scheduled")
-    reasons = {
-        "nothing": "does not exist",
-        "unfit": "Cannot migrate VMI, Reason: DisksNotLiveMigratable, Message: its disk stays",
-        "over": "Cannot migrate VMI in finalized state.",
-    }
-    for name, words in reasons.items():
-        with pytest.raises(Invalid) as refused:
-            await client.create(KIND, "default", a_migration(name))
-        assert (refused.value.reason, words in str(refused.value)) == ("BadRequest", True), refused.value
-    with pytest.raises(ApiError, match="Internal error occurred: Cannot migrate VMI, Reason"):
-        await migrate(client, "unfit")
-    with pytest.raises(Conflict, match="VM is not running"):
-        await migrate(client, "starts")
-    with pytest.raises(NotFound):
-        await migrate(client, "nothing")
 
 
 async def test_users_may_not_change_a_migration(client: Client, controller: Client) -> None:
