@@ -26,12 +26,12 @@ HOST_SETTINGS = ("vm/overcommit_memory", "kernel/panic", "kernel/panic_on_oops",
 
 
 def fair(seconds: float) -> float:
-    """A promise made for an idle machine, on this one: whoever shares the processors with others gets a share."""
+    """Scale a time limit for an idle machine by the load of this one."""
     return seconds * max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
 
 
 def eventually(is_so: Callable[[], object], seconds: float, what: str) -> float:
-    """Return how long it took; fail after so many seconds. An API that does not answer is a `not yet`."""
+    """Return how long it took; fail after so many seconds. An API error that may pass is retried."""
     began = time.monotonic()
     seconds = fair(seconds)
     while True:
@@ -77,7 +77,7 @@ def node_is_ready(lab: Lab, name: str) -> bool:
 
 
 def host_traces() -> dict[str, object]:
-    """What of the host a lab must leave as it was."""
+    """Return the parts of the host that a lab must not change."""
     tables = subprocess.run(["nft", "list", "tables"], capture_output=True, text=True, check=True).stdout
     rules = subprocess.run(["ip", "rule"], capture_output=True, text=True, check=True).stdout
     return {
@@ -89,7 +89,7 @@ def host_traces() -> dict[str, object]:
 
 
 def traces_of(lab: Lab, host_link: str) -> list[str]:
-    """What is left of a lab on this machine: nothing, it is hoped."""
+    """Return what remains of a lab on this machine."""
     left = [str(path) for path in Path("/sys/fs/cgroup").glob(f"*/lab/{lab.name}")]
     left += [line for line in Path("/proc/self/mountinfo").read_text().splitlines() if str(lab.state.root) in line]
     left += [link for link in network.links() if link == host_link]

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the environment of development takes out of a package of many collections."""
+"""The development environment: one collection out of a wheel of many."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def files_below(folder: Path) -> set[str]:
     return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
 
 
-def test_only_the_collection_is_taken_with_its_licence(tmp_path: Path) -> None:
+def test_only_the_collection_and_its_licence_are_unpacked(tmp_path: Path) -> None:
     wanted = {f"ansible_collections/kubernetes/core/{name}" for name in ("LICENSE", "plugins/modules/k8s.py")}
     others = {"ansible_collections/kubernetes/core_ng/a.py", "ansible_collections/amazon/aws/a.py", "ansible/a.py"}
 
@@ -37,7 +37,7 @@ def test_only_the_collection_is_taken_with_its_licence(tmp_path: Path) -> None:
     assert files_below(tmp_path / "site") == wanted
 
 
-def test_nothing_of_another_version_stays(tmp_path: Path) -> None:
+def test_files_of_another_version_are_removed(tmp_path: Path) -> None:
     old = tmp_path / "site/ansible_collections/kubernetes/core/plugins/modules/gone.py"
     old.parent.mkdir(parents=True)
     old.write_text("old")
@@ -47,12 +47,12 @@ def test_nothing_of_another_version_stays(tmp_path: Path) -> None:
     assert files_below(tmp_path / "site") == {"ansible_collections/kubernetes/core/LICENSE"}
 
 
-def test_a_package_without_it_is_refused_by_name(tmp_path: Path) -> None:
+def test_a_wheel_without_the_collection_is_refused_by_name(tmp_path: Path) -> None:
     with pytest.raises(bootstrap.BootstrapError, match=r"ansible-1\.whl does not hold"):
         bootstrap.take_collection(a_wheel(tmp_path, "ansible/a.py"), tmp_path / "site")
 
 
-def test_what_is_there_already_is_not_brought_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_installed_collection_is_not_installed_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_arguments: object) -> None:
         raise AssertionError("a program was run")
 
@@ -63,7 +63,7 @@ def test_what_is_there_already_is_not_brought_again(tmp_path: Path, monkeypatch:
     bootstrap.bring_collections()
 
 
-def test_the_pin_has_a_hash_and_is_what_the_peer_is_measured_with() -> None:
+def test_the_pin_has_a_hash_and_equals_the_benchmarks_peer() -> None:
     (pin,) = [line for line in bootstrap.COLLECTIONS.read_text().splitlines() if not line.startswith("#")]
 
     assert re.fullmatch(rf"{re.escape(ans_noop.PEER[0])} --hash=sha256:[0-9a-f]{{64}}", pin)

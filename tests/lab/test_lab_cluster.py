@@ -59,7 +59,7 @@ def pod_pid(lab: Lab, node: str, uid: str) -> int:
 
 
 def in_pod_network(lab: Lab, node: str, uid: str, program: str) -> str:
-    """What the program prints; nothing when it fails."""
+    """Return the output of the program, empty if it fails."""
     command = ["nsenter", f"--net=/proc/{pod_pid(lab, node, uid)}/ns/net", sys.executable, "-c", program]
     return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
 
@@ -69,22 +69,22 @@ def dns_is_up(lab: Lab) -> bool:
     return bool(found.get("status", {}).get("readyReplicas"))
 
 
-def test_second_up_starts_nothing_again(two_nodes: Lab) -> None:
-    before = {each.name: each.programs() for each in (two_nodes.control_plane, *two_nodes.nodes())}
+def test_a_second_up_restarts_nothing(two_nodes: Lab) -> None:
+    before = {machine.name: machine.programs() for machine in (two_nodes.control_plane, *two_nodes.nodes())}
     two_nodes.up()
-    assert {each.name: each.programs() for each in (two_nodes.control_plane, *two_nodes.nodes())} == before
+    assert {machine.name: machine.programs() for machine in (two_nodes.control_plane, *two_nodes.nodes())} == before
 
 
 @pytest.mark.parametrize("node", ["node-1", "node-2"])
-def test_pod_of_any_node_reaches_services_and_dns(two_nodes: Lab, node: str) -> None:
-    """One of the two is not the node of the DNS Pod, so the way goes across nodes."""
+def test_a_pod_on_any_node_reaches_services_and_dns(two_nodes: Lab, node: str) -> None:
+    """The DNS Pod runs on one of the two nodes, so one path crosses nodes."""
     eventually(lambda: dns_is_up(two_nodes), 30, "CoreDNS is ready")
     uid = run_pod(two_nodes, a_pod(f"net-{node}", node=node))["metadata"]["uid"]
     eventually(lambda: in_pod_network(two_nodes, node, uid, CONNECT) == "connected", 10, "Service kubernetes")
     eventually(lambda: in_pod_network(two_nodes, node, uid, RESOLVE) == "10.96.0.1", 15, "cluster DNS")
 
 
-def test_pod_reaches_the_host_under_its_nodes_address(two_nodes: Lab) -> None:
+def test_a_pod_reaches_the_host_with_its_nodes_address(two_nodes: Lab) -> None:
     plan = two_nodes.describe().addresses
     uid = run_pod(two_nodes, a_pod("outward", node="node-1"))["metadata"]["uid"]
     with socket.create_server((str(plan.host), 0)) as server:
@@ -103,7 +103,7 @@ def test_logs_and_kubectl_go_through_the_api_server(two_nodes: Lab) -> None:
     assert "CoreDNS-" in subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
-def test_unprivileged_pod_has_files_blocks_and_shared_volumes(two_nodes: Lab) -> None:
+def test_an_unprivileged_pod_has_file_block_and_shared_volumes(two_nodes: Lab) -> None:
     api = two_nodes.api()
     claims = "/api/v1/namespaces/default/persistentvolumeclaims"
     for name, more in {
@@ -148,7 +148,7 @@ def pod_pid_of_container(lab: Lab, pod: dict[str, object]) -> int:
     return pod_pid(lab, pod["spec"]["nodeName"], container)  # type: ignore[index]
 
 
-def test_imported_image_runs_on_every_node_by_tag_and_by_digest(
+def test_an_imported_image_runs_on_every_node_by_tag_and_by_digest(
     two_nodes: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pause = ensure_programs(two_nodes.cache, silent).node("pause")
@@ -166,7 +166,7 @@ def test_imported_image_runs_on_every_node_by_tag_and_by_digest(
     run_pod(two_nodes, a_pod("by-digest", node="node-2", image=f"localhost/lab-tests/pause@{image.digest}"))
 
 
-def test_pod_security_and_rbac_are_on(two_nodes: Lab) -> None:
+def test_pod_security_and_rbac_are_enforced(two_nodes: Lab) -> None:
     api = two_nodes.api()
     labels = {"pod-security.kubernetes.io/enforce": "restricted"}
     api.create("/api/v1/namespaces", {"kind": "Namespace", "metadata": {"name": "strict", "labels": labels}})
@@ -185,7 +185,7 @@ def test_pod_security_and_rbac_are_on(two_nodes: Lab) -> None:
     assert asked.stdout.strip() == "no"
 
 
-def test_audit_log_names_who_did_what(two_nodes: Lab) -> None:
+def test_the_audit_log_names_user_and_object(two_nodes: Lab) -> None:
     run_pod(two_nodes, a_pod("audited"))
     events = [json.loads(line) for line in two_nodes.audit_log.read_text().splitlines()]
     (created,) = [
@@ -200,7 +200,7 @@ def test_audit_log_names_who_did_what(two_nodes: Lab) -> None:
     assert "requestObject" not in created
 
 
-def test_command_runs_on_the_node_with_its_streams_and_exit_code(two_nodes: Lab) -> None:
+def test_a_command_runs_on_the_node_with_its_streams_and_exit_code(two_nodes: Lab) -> None:
     program = "read word; echo $word on $(hostname); cat /proc/self/cgroup | grep -c ':/$'; exit 3"
     done = subprocess.run(
         two_nodes.node("node-2").command(["sh", "-c", program]),

@@ -38,13 +38,13 @@ HEAL_SECONDS = 30
         *(pytest.param(program, node, id=program, marks=pytest.mark.nightly) for program, node in AT_NIGHT.items()),
     ],
 )
-def test_killed_program_comes_back_by_itself(two_nodes: Lab, program: str, node: str | None) -> None:
+def test_a_killed_program_is_restarted(two_nodes: Lab, program: str, node: str | None) -> None:
     machine, _unused = faults.find_program(two_nodes, program, node=node)
     killed = faults.kill_program(two_nodes, program, node=node)
     eventually(lambda: machine.programs()[program].pid not in (0, killed), HEAL_SECONDS, f"{program} runs again")
     eventually(lambda: two_nodes.api().is_ready(), HEAL_SECONDS, "the API server is ready")
     eventually(
-        lambda: all(node_is_ready(two_nodes, each) for each in two_nodes.node_names()), HEAL_SECONDS, "nodes are Ready"
+        lambda: all(node_is_ready(two_nodes, name) for name in two_nodes.node_names()), HEAL_SECONDS, "nodes are Ready"
     )
 
 
@@ -59,10 +59,10 @@ def test_pods_outlive_their_kubelet_and_containerd(two_nodes: Lab) -> None:
     assert status["restartCount"] == 0
 
 
-def test_node_comes_back_with_its_pods_after_a_power_cut(two_nodes: Lab) -> None:
+def test_up_restores_a_node_and_its_pods_after_a_power_cut(two_nodes: Lab) -> None:
     run_pod(two_nodes, a_pod("rebooted", node="node-2"))
     faults.kill_node(two_nodes, "node-2")
-    assert [each["state"] for each in collect_status(two_nodes)["nodes"]] == ["running", "down"]
+    assert [node["state"] for node in collect_status(two_nodes)["nodes"]] == ["running", "down"]
     assert not list(Path("/sys/fs/cgroup").glob(f"*/lab/{two_nodes.name}/node-2"))
     two_nodes.up()
 
@@ -75,7 +75,7 @@ def test_node_comes_back_with_its_pods_after_a_power_cut(two_nodes: Lab) -> None
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("victim", ["cp", "node-1"])
-def test_machine_whose_init_was_killed_is_mended(two_nodes: Lab, victim: str) -> None:
+def test_up_restores_a_machine_with_a_killed_init(two_nodes: Lab, victim: str) -> None:
     machine = two_nodes.control_plane if victim == "cp" else two_nodes.node(victim)
 
     os.kill(machine.running_pid(), signal.SIGKILL)
@@ -85,7 +85,7 @@ def test_machine_whose_init_was_killed_is_mended(two_nodes: Lab, victim: str) ->
 
 
 @pytest.mark.nightly
-def test_control_plane_that_lost_its_power_keeps_its_data(two_nodes: Lab) -> None:
+def test_the_control_plane_keeps_its_data_after_a_power_cut(two_nodes: Lab) -> None:
     item = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "kept"}, "data": {"a": "b"}}
     two_nodes.api().create("/api/v1/namespaces/default/configmaps", item)
     two_nodes.control_plane.kill()
@@ -96,28 +96,28 @@ def test_control_plane_that_lost_its_power_keeps_its_data(two_nodes: Lab) -> Non
 
 @pytest.mark.nightly
 @pytest.mark.parametrize(
-    ("hurt", "mend", "state"),
+    ("inject", "heal", "state"),
     [
         pytest.param(faults.freeze_node, faults.thaw_node, "frozen", id="freeze"),
         pytest.param(faults.cut_node, faults.heal_node, "cut", id="cut"),
     ],
 )
-def test_silent_node_is_not_ready_until_it_is_mended(two_nodes: Lab, hurt, mend, state: str) -> None:  # type: ignore[no-untyped-def]
-    hurt(two_nodes, "node-2")
-    assert [each["state"] for each in collect_status(two_nodes)["nodes"]] == ["running", state]
+def test_a_silent_node_is_not_ready_until_it_is_healed(two_nodes: Lab, inject, heal, state: str) -> None:  # type: ignore[no-untyped-def]
+    inject(two_nodes, "node-2")
+    assert [node["state"] for node in collect_status(two_nodes)["nodes"]] == ["running", state]
     eventually(lambda: not node_is_ready(two_nodes, "node-2"), 20, "the node is NotReady")
-    mend(two_nodes, "node-2")
+    heal(two_nodes, "node-2")
     eventually(lambda: node_is_ready(two_nodes, "node-2"), 20, "the node is Ready again")
 
 
-def test_up_mends_frozen_and_cut_nodes(two_nodes: Lab) -> None:
+def test_up_heals_frozen_and_cut_nodes(two_nodes: Lab) -> None:
     faults.freeze_node(two_nodes, "node-1")
     faults.cut_node(two_nodes, "node-2")
     two_nodes.up()
-    assert [each["state"] for each in collect_status(two_nodes)["nodes"]] == ["running", "running"]
+    assert [node["state"] for node in collect_status(two_nodes)["nodes"]] == ["running", "running"]
 
 
-def test_program_on_several_nodes_needs_a_node(two_nodes: Lab) -> None:
+def test_a_program_on_several_nodes_needs_a_node(two_nodes: Lab) -> None:
     with pytest.raises(LabError, match="add --node"):
         faults.kill_program(two_nodes, "kubelet")
     with pytest.raises(LabError, match="does not run in lab"):
@@ -125,7 +125,7 @@ def test_program_on_several_nodes_needs_a_node(two_nodes: Lab) -> None:
 
 
 @pytest.mark.nightly
-def test_lab_with_a_frozen_node_goes_down(no_lab: Lab) -> None:
+def test_a_lab_with_a_frozen_node_can_be_removed(no_lab: Lab) -> None:
     no_lab.up(1)
     faults.freeze_node(no_lab, "node-1")
     no_lab.down()

@@ -20,8 +20,8 @@ from tests.lab.real import a_pod, host_traces, run_pod, traces_of
 pytestmark = pytest.mark.lab
 
 
-def test_three_nodes_run_a_pod_and_nothing_is_left_of_them(no_lab: Lab) -> None:
-    """How long it takes is measured beside a control plane alone: `python -m tests.bench lab-start`."""
+def test_three_nodes_run_a_pod_and_leave_nothing_behind(no_lab: Lab) -> None:
+    """`python -m tests.bench lab-start` measures the time."""
     before = host_traces()
     no_lab.up(3)
     run_pod(no_lab, a_pod("first"))
@@ -40,8 +40,8 @@ def test_running_removes_a_lab_that_a_killed_process_left(no_lab: Lab) -> None:
         assert no_lab.api().get("/api/v1/namespaces/former") is None
 
 
-def test_control_plane_alone_serves_an_api(no_lab: Lab) -> None:
-    """What component tests of the API use: no nodes, no controllers."""
+def test_a_control_plane_without_nodes_serves_an_api(no_lab: Lab) -> None:
+    """Component tests use such a lab: no nodes, no controllers."""
     no_lab.up(0, controllers=False)
     api = no_lab.api()
     assert api.create("/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "x"}})
@@ -50,7 +50,7 @@ def test_control_plane_alone_serves_an_api(no_lab: Lab) -> None:
 
 
 @pytest.mark.nightly
-def test_second_lab_runs_beside_the_first(no_lab: Lab) -> None:
+def test_two_labs_run_side_by_side(no_lab: Lab) -> None:
     no_lab.up(1)
     with Lab(f"{no_lab.name}-b").running(nodes=1) as second:
         assert second.describe().addresses.network != no_lab.describe().addresses.network
@@ -60,7 +60,7 @@ def test_second_lab_runs_beside_the_first(no_lab: Lab) -> None:
 
 
 @pytest.mark.nightly
-def test_node_joins_and_has_the_images_of_the_others(no_lab: Lab) -> None:
+def test_a_node_joins_and_has_the_images_of_the_others(no_lab: Lab) -> None:
     no_lab.up(1)
     before = no_lab.node("node-1").pid()
     no_lab.up(2)
@@ -68,15 +68,15 @@ def test_node_joins_and_has_the_images_of_the_others(no_lab: Lab) -> None:
     run_pod(no_lab, a_pod("p", node="node-2"))
 
 
-def test_lab_does_not_shrink(no_lab: Lab) -> None:
-    known = description.allocate(no_lab.cache, no_lab.state, nodes=2, node_grace_seconds=8, progress=silent)
+def test_a_lab_does_not_shrink(no_lab: Lab) -> None:
+    stored = description.allocate(no_lab.cache, no_lab.state, nodes=2, node_grace_seconds=8, progress=silent)
     for nodes in (0, 1):
         with pytest.raises(LabError, match="has 2 nodes and cannot shrink"):
             no_lab.up(nodes)
-    assert no_lab.describe() == known
+    assert no_lab.describe() == stored
 
 
-def test_command_tells_status_and_kubeconfig(no_lab: Lab) -> None:
+def test_the_command_prints_status_and_kubeconfig(no_lab: Lab) -> None:
     def lab(*words: str) -> str:
         command = [sys.executable, "-m", "lab", *words, "--name", no_lab.name]
         root = Path(__file__).resolve().parents[2]

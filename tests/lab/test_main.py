@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The command line: its errors are one sentence, its exit code is 1."""
+"""The command line: an error is one sentence, the exit code is 1."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from lab import paths
-from lab.__main__ import main, parser, split_command
+from lab.__main__ import main, split_command
 
 
 @pytest.fixture(autouse=True)
@@ -20,7 +20,7 @@ def _no_labs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "text"),
     [
         (["status"], "there is no lab 'virtops'; start it with `lab up --name virtops`"),
         (["kubeconfig", "--name", "other"], "there is no lab 'other'"),
@@ -31,15 +31,13 @@ def _no_labs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ],
     ids=" ".join,
 )
-def test_error_is_told_without_a_traceback(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_error_is_printed_without_a_traceback(
+    words: list[str], text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(words) == 1
-    assert said in capsys.readouterr().err
+    assert text in capsys.readouterr().err
 
 
-def test_words_after_two_dashes_are_the_commands_own() -> None:
+def test_words_after_two_dashes_belong_to_the_command() -> None:
     assert split_command(["node", "exec", "n", "--", "ls", "--", "-l"]) == (["node", "exec", "n"], ["ls", "--", "-l"])
     assert split_command(["up", "--nodes", "3"]) == (["up", "--nodes", "3"], [])
-
-
-def test_default_lab_is_virtops() -> None:
-    assert parser().parse_args(["up"]).name == "virtops"

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How Ansible enters a node, with a `lab` in between that only counts. The real one is in test_lab_cluster.py."""
+"""The connection plug-in, with a fake `lab` that counts its calls. The real one is in test_lab_cluster.py."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ os.execvp(argv[0], argv)
 PLAY = [{"hosts": "all", "gather_facts": False, "tasks": [{"ansible.builtin.ping": {"data": "there"}}]}]
 
 
-def test_task_is_one_command_on_its_node(tmp_path: Path) -> None:
-    """Each is a Python that starts: six of them were most of what a task took."""
+def test_a_task_runs_one_command_on_its_node(tmp_path: Path) -> None:
+    """Each command starts a Python, which dominates the time of a task."""
     package, count = tmp_path / "sources/lab", tmp_path / "count"
     package.mkdir(parents=True)
     (package / "__init__.py").touch()

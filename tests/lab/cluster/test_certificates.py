@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Certificates: who they are for, and that a second run keeps them."""
+"""Certificates: their names, and that a second run keeps them."""
 
 from __future__ import annotations
 
@@ -31,32 +31,32 @@ def load(path: Path) -> x509.Certificate:
 
 
 @pytest.mark.parametrize("request_", REQUESTS, ids=lambda request: request.file)
-def test_certificate_is_signed_by_its_authority(directory: Path, request_) -> None:  # type: ignore[no-untyped-def]
+def test_a_certificate_is_signed_by_its_authority(directory: Path, request_) -> None:  # type: ignore[no-untyped-def]
     certificate = load(directory / f"{request_.file}.crt")
     certificate.verify_directly_issued_by(load(directory / f"{request_.authority}.crt"))
     usage = certificate.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
     assert list(usage) == [ExtendedKeyUsageOID.SERVER_AUTH if request_.is_server else ExtendedKeyUsageOID.CLIENT_AUTH]
 
 
-def test_api_server_answers_to_its_address_and_service_names(directory: Path) -> None:
+def test_the_api_server_has_its_address_and_service_names(directory: Path) -> None:
     names = load(directory / "apiserver.crt").extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     addresses = names.get_values_for_type(x509.IPAddress)
     assert {ipaddress.ip_address("10.99.2.1"), ipaddress.ip_address("10.96.0.1")} <= set(addresses)
     assert "kubernetes.default.svc" in names.get_values_for_type(x509.DNSName)
 
 
-def test_kubelet_is_a_node_to_the_node_authorizer(directory: Path) -> None:
+def test_a_kubelet_is_a_node_for_the_node_authorizer(directory: Path) -> None:
     subject = load(directory / "node-1-client.crt").subject
     assert subject.get_attributes_for_oid(NameOID.COMMON_NAME)[0].value == "system:node:node-1"
     assert subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)[0].value == "system:nodes"
 
 
-def test_every_key_is_its_owners_alone(directory: Path) -> None:
+def test_only_the_owner_can_read_keys(directory: Path) -> None:
     assert {stat.S_IMODE(path.stat().st_mode) for path in directory.glob("*.key")} == {0o600}
     assert stat.S_IMODE(directory.stat().st_mode) == 0o700
 
 
-def test_second_run_keeps_what_is_there_and_adds_what_is_missing(directory: Path) -> None:
+def test_a_second_run_keeps_files_and_adds_missing_ones(directory: Path) -> None:
     before = {path.name: path.read_bytes() for path in directory.iterdir()}
     ensure_certificates(directory, [*REQUESTS, *node_requests("node-2", "10.99.2.12")])
     after = {path.name: path.read_bytes() for path in directory.iterdir()}

@@ -41,18 +41,18 @@ NODE = Node(state=STATE, addresses=PLAN, programs=PROGRAMS, number=2, runc="/usr
         ("etcd", "--listen-client-urls=http://127.0.0.1:2379"),
     ],
 )
-def test_control_plane_is_started_with(program: str, argument: str) -> None:
+def test_the_control_plane_is_started_with(program: str, argument: str) -> None:
     assert argument in getattr(CONTROL_PLANE, program)().argv
 
 
-def test_anonymous_is_not_told_anything_by_a_kubelet() -> None:
+def test_a_kubelet_refuses_anonymous_requests() -> None:
     configuration = json.loads(NODE.files()[NODE.paths.etc / "kubelet.yaml"])
     assert configuration["authentication"]["anonymous"] == {"enabled": False}
     assert configuration["authorization"] == {"mode": "Webhook"}
     assert configuration["address"] == "10.99.0.12"
 
 
-def test_containerd_lets_an_unprivileged_container_open_its_devices() -> None:
+def test_an_unprivileged_container_can_open_its_devices() -> None:
     configuration = tomllib.loads(NODE.files()[NODE.paths.etc / "containerd.toml"])
     runtime = configuration["plugins"]["io.containerd.cri.v1.runtime"]
     assert runtime["device_ownership_from_security_context"] is True
@@ -60,25 +60,25 @@ def test_containerd_lets_an_unprivileged_container_open_its_devices() -> None:
     assert runtime["containerd"]["runtimes"]["runc"]["options"]["BinaryName"] == "/usr/sbin/runc"
 
 
-def test_pod_addresses_are_forgotten_with_the_node() -> None:
+def test_pod_addresses_do_not_outlive_the_node() -> None:
     configuration = json.loads(NODE.files()[NODE.paths.root / "cni" / "10-lab.conflist"])
     ipam = configuration["plugins"][0]["ipam"]
     assert ipam["dataDir"].startswith("/run/")
     assert ipam["ranges"] == [[{"subnet": "10.244.2.0/24"}]]
 
 
-def test_another_configuration_is_another_command_line_environment() -> None:
+def test_a_changed_configuration_changes_the_environment() -> None:
     other = Node(state=STATE, addresses=Addresses(index=1), programs=PROGRAMS, number=2, runc="/usr/sbin/runc")
     assert NODE.kubelet().environment != other.kubelet().environment
 
 
-def test_another_runc_restarts_containerd_and_nothing_of_it_is_in_the_command_line() -> None:
+def test_another_runc_changes_the_environment_of_containerd_only() -> None:
     other = dataclasses.replace(NODE, runc="/c/runc-named-1/runc")
     assert NODE.containerd().environment != other.containerd().environment
     assert NODE.containerd().argv == other.containerd().argv
 
 
-def test_proxy_leaves_the_hosts_connection_tracking_alone() -> None:
+def test_the_proxy_does_not_change_the_hosts_connection_tracking() -> None:
     configuration = json.loads(NODE.files()[NODE.paths.etc / "kube-proxy.yaml"])
     assert configuration["mode"] == "nftables"
     assert configuration["conntrack"]["maxPerCore"] == configuration["conntrack"]["min"] == 0

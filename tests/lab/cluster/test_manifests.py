@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The objects every lab has."""
+"""The objects of every lab."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def test_one_storage_class_is_the_default() -> None:
     assert defaults == ["standard"]
 
 
-def test_kubelet_right_comes_first() -> None:
-    """A kubelet remembers a refusal for 30 s."""
+def test_the_permission_of_kubelets_comes_first() -> None:
+    """A kubelet caches a denial for 30 s."""
     assert base_objects()[0][1]["metadata"]["name"] == "lab:kubelet-api-admin"
 
 

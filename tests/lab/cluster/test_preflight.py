@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is missing is told with its remedy, all at once."""
+"""All missing requirements are reported at once, with their remedies."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from lab.cluster import preflight
 from lab.errors import LabError
 
 
-def test_user_who_is_not_root_is_told_to_use_sudo(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sudo_is_the_remedy_for_a_user_who_is_not_root(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     assert any("sudo" in problem for problem in preflight.find_problems())
 
@@ -29,19 +29,19 @@ def test_missing_programs_are_named_with_their_packages(monkeypatch: pytest.Monk
     assert "sudo" in str(caught.value)
 
 
-def test_program_that_the_user_has_named_is_not_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_named_program_is_not_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(preflight, "_SEARCH", "/nowhere")
-    (told,) = [problem for problem in preflight.find_problems(own={"runc"}) if "programs are missing" in problem]
-    assert "nsenter" in told
-    assert "runc" not in told
+    (reported,) = [problem for problem in preflight.find_problems(own={"runc"}) if "programs are missing" in problem]
+    assert "nsenter" in reported
+    assert "runc" not in reported
 
 
-def test_full_disk_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(preflight, "NEEDED_BYTES", 1 << 60)
     assert any("MiB free" in problem for problem in preflight.find_problems())
 
 
-def test_kernel_without_overlayfs_and_cgroups_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_kernel_without_overlayfs_and_cgroups_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "self").mkdir()
     (tmp_path / "filesystems").write_text("nodev\tsysfs\n\text4\n")
     (tmp_path / "self" / "mountinfo").write_text("")

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What `lab status` tells a person."""
+"""The text of `lab status`."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ STATUS = {
 }
 
 
-def test_each_machine_is_a_line() -> None:
+def test_each_machine_has_a_line() -> None:
     assert render_status(STATUS).splitlines()[-2:] == [
         "cp       running  etcd=7",
         "node-1   cut  NotReady  kubelet=down",
     ]
 
 
-def test_program_that_was_not_built_is_named() -> None:
+def test_a_program_that_was_not_built_is_named() -> None:
     status = {**STATUS, "programs": {"kubelet": "/opt/kubelet (1.36.5)"}}
     assert "not built   kubelet from /opt/kubelet (1.36.5)" in render_status(status)
     assert "not built" not in render_status(STATUS)

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""When a node counts as back, and what is said when something never comes."""
+"""When a node is ready again, and the error after a timeout."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NOW = datetime.datetime(2026, 1, 1, 12, 0, tzinfo=datetime.UTC)
 
 
 @pytest.mark.parametrize(("status", "ready"), [("True", True), ("False", False), ("Unknown", False)])
-def test_node_is_ready_when_it_says_so(status: str, ready: bool) -> None:
+def test_a_node_is_ready_by_its_condition(status: str, ready: bool) -> None:
     assert is_ready({"status": {"conditions": [{"type": "Ready", "status": status}]}}) is ready
 
 
@@ -32,11 +32,11 @@ def test_node_without_conditions_is_not_ready() -> None:
     ("renewed", "news"),
     [("2026-01-01T12:00:00.000001Z", True), ("2026-01-01T11:59:59.999999Z", False), (None, False)],
 )
-def test_lease_of_a_former_life_is_no_news(renewed: str | None, news: bool) -> None:
+def test_a_lease_from_before_the_restart_is_not_renewed(renewed: str | None, news: bool) -> None:
     assert is_renewed({"spec": {"renewTime": renewed}}, NOW) is news
 
 
-def test_what_never_comes_is_told_with_the_last_answer_and_the_logs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_timeout_has_the_last_answer_and_the_logs(monkeypatch: pytest.MonkeyPatch) -> None:
     times = iter([0.0, 1.0, 2.0, waiting.START_SECONDS + 1.0])
     monkeypatch.setattr(time, "monotonic", lambda: next(times))
 
@@ -48,7 +48,7 @@ def test_what_never_comes_is_told_with_the_last_answer_and_the_logs(monkeypatch:
         wait_until("x", refuse, machine)
 
 
-def test_refusal_that_time_does_not_heal_is_told_at_once() -> None:
+def test_a_permanent_error_is_raised_at_once() -> None:
     def refuse() -> bool:
         raise ApiError("POST /x: 422", status=422)
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A new node's copy of the store."""
+"""A new node's copy of the image store."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from lab.images.store import clone_store
 
 
-def test_clone_shares_layers_and_copies_databases(tmp_path: Path) -> None:
+def test_a_clone_shares_layers_and_copies_databases(tmp_path: Path) -> None:
     store = tmp_path / "store"
     store.mkdir()
     (store / "layer").write_text("layer")

@@ -13,7 +13,7 @@ from lab.errors import LabError
 from lab.machines.addresses import MAX_LABS, Addresses, choose_index
 
 
-def test_second_lab_differs_in_the_network_that_the_host_sees() -> None:
+def test_labs_have_separate_networks_on_the_host() -> None:
     first, second = Addresses(index=0), Addresses(index=1)
     assert not first.network.overlaps(second.network)
     assert first.host_link != second.host_link
@@ -24,7 +24,7 @@ def test_second_lab_differs_in_the_network_that_the_host_sees() -> None:
     )
 
 
-def test_node_pod_ranges_do_not_overlap() -> None:
+def test_pod_ranges_of_nodes_do_not_overlap() -> None:
     plan = Addresses(index=0)
     assert not plan.pods(1).overlaps(plan.pods(2))
     assert plan.gateway(2) in plan.pods(2)
@@ -33,14 +33,14 @@ def test_node_pod_ranges_do_not_overlap() -> None:
 @pytest.mark.parametrize(
     ("used", "host", "chosen"),
     [
-        pytest.param([], [], 0, id="a free host gets the first"),
-        pytest.param([0, 1], [], 2, id="other labs keep theirs"),
-        pytest.param([], ["10.99.0.0/16"], None, id="a host that uses all of them has none left"),
-        pytest.param([], ["10.99.0.128/25", "192.0.2.0/24"], 1, id="a range the host uses is passed over"),
-        pytest.param(list(range(MAX_LABS)), [], None, id="no more than the ranges there are"),
+        pytest.param([], [], 0, id="the first on a free host"),
+        pytest.param([0, 1], [], 2, id="the next beside other labs"),
+        pytest.param([], ["10.99.0.0/16"], None, id="none if the host uses all ranges"),
+        pytest.param([], ["10.99.0.128/25", "192.0.2.0/24"], 1, id="not a range that the host uses"),
+        pytest.param(list(range(MAX_LABS)), [], None, id="none if all are used"),
     ],
 )
-def test_index_is_the_first_that_nobody_uses(used: list[int], host: list[str], chosen: int | None) -> None:
+def test_the_first_unused_index_is_chosen(used: list[int], host: list[str], chosen: int | None) -> None:
     networks = [IPv4Network(text) for text in host]
     if chosen is None:
         with pytest.raises(LabError, match="no free address range"):

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is mounted below /sys/fs/cgroup, in the words of /proc/self/mountinfo."""
+"""The cgroup hierarchies in /proc/self/mountinfo."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ HYBRID = """\
 """
 
 
-def test_hybrid_host_has_old_and_new_hierarchies() -> None:
+def test_a_hybrid_host_has_both_versions() -> None:
     found = {each.path.name: each for each in parse_hierarchies(HYBRID)}
     assert set(found) == {"cpu,cpuacct", "systemd", "unified"}
     assert found["unified"].unified
     assert {"cpu", "cpuacct"} <= found["cpu,cpuacct"].options
 
 
-def test_unified_host_has_one() -> None:
+def test_a_unified_host_has_one_hierarchy() -> None:
     (only,) = parse_hierarchies("30 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw,nsdelegate\n")
     assert only.unified
     assert only.path == Path("/sys/fs/cgroup")
 
 
-def test_process_knows_its_own_pid_and_one_that_is_gone_has_none() -> None:
+def test_namespace_pids_of_a_running_and_of_an_ended_process() -> None:
     assert namespace_pids(os.getpid())[0] == os.getpid()
     assert namespace_pids(2**22 + 1) == []

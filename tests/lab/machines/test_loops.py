@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Loop devices are known by the inode they stand on."""
+"""Loop devices are identified by the inode of their file."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ LISTING = """{"loopdevices": [
 ]}"""
 
 
-def test_pin_of_the_kubelet_goes_before_what_it_pins() -> None:
+def test_the_kubelets_pin_is_detached_before_the_device_below_it() -> None:
     loops = parse_loops(LISTING)
     assert on_files(loops, {("254:0", 11)}, {("254:0", 12)}) == ["/dev/loop1", "/dev/loop0"]
 
 
-def test_same_inode_of_another_file_system_is_not_ours() -> None:
+def test_the_same_inode_of_another_file_system_does_not_match() -> None:
     assert on_files(parse_loops(LISTING), {("254:0", 99)}, set()) == []
 
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Programs that do no more than say their version."""
+"""Programs that only print their version."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ WriteProgram = Callable[[str, str], Path]
 
 @pytest.fixture
 def a_program(tmp_path: Path) -> WriteProgram:
-    """Write a program of this file name that answers everything with this text."""
+    """Write a program with this file name that prints this text."""
 
     def write(name: str, answer: str) -> Path:
         path = tmp_path / "given" / name

@@ -16,7 +16,7 @@ from lab.programs.modules import MODULES
 from lab.progress import silent
 
 
-def test_full_disk_is_told_before_the_build_starts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_reported_before_the_build_starts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(build, "NEEDED_BYTES", 1 << 60)
     with pytest.raises(LabError, match=r"MiB free at .*; free some space"):
         build.build(MODULES[0], tmp_path / "bin/x", Cache(root=tmp_path), silent)

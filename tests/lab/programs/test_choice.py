@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the user has named is remembered, all of it or nothing."""
+"""Stored choices of programs: all of them change, or none."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ def _recalled(cache: Cache) -> dict[str, str]:
     return {each.name: each.version for each in recall(cache)}
 
 
-def test_nothing_is_named_at_first(cache: Cache) -> None:
+def test_no_program_is_named_at_first(cache: Cache) -> None:
     choose(cache, [])
     assert recall(cache) == []
     assert not cache.root.exists()
 
 
-def test_names_add_up_and_one_without_a_path_is_forgotten(cache: Cache, a_program: WriteProgram) -> None:
+def test_choices_add_up_and_an_empty_path_removes_one(cache: Cache, a_program: WriteProgram) -> None:
     kubelet, etcd = a_program("k", "Kubernetes v1.36.5"), a_program("e", "etcd Version: 3.6.4")
     choose(cache, [f"kubelet={kubelet}"])
     choose(cache, [f"etcd={etcd}"])
@@ -41,14 +41,14 @@ def test_names_add_up_and_one_without_a_path_is_forgotten(cache: Cache, a_progra
     assert _recalled(cache) == {"etcd": "3.6.4"}
 
 
-def test_one_that_is_refused_leaves_all_as_it_was(cache: Cache, a_program: WriteProgram) -> None:
+def test_a_refused_program_changes_no_choice(cache: Cache, a_program: WriteProgram) -> None:
     kubelet, old = a_program("k", "Kubernetes v1.36.5"), a_program("old", "etcd Version: 2.3.8")
     with pytest.raises(LabError, match="program etcd="):
         choose(cache, [f"kubelet={kubelet}", f"etcd={old}"])
     assert _recalled(cache) == {}
 
 
-def test_new_build_at_the_same_path_is_examined_again(cache: Cache, a_program: WriteProgram) -> None:
+def test_a_changed_file_is_examined_again(cache: Cache, a_program: WriteProgram) -> None:
     choose(cache, [f"kubelet={a_program('k', 'Kubernetes v1.36.5')}"])
     a_program("k", "Kubernetes v1.36.10")
     assert _recalled(cache) == {"kubelet": "1.36.10"}
@@ -57,7 +57,7 @@ def test_new_build_at_the_same_path_is_examined_again(cache: Cache, a_program: W
         recall(cache)
 
 
-def test_program_that_is_gone_is_told(cache: Cache, a_program: WriteProgram) -> None:
+def test_a_removed_program_is_reported(cache: Cache, a_program: WriteProgram) -> None:
     path = a_program("e", "etcd Version: 3.6.4")
     choose(cache, [f"etcd={path}"])
     path.unlink()
@@ -68,7 +68,7 @@ def test_program_that_is_gone_is_told(cache: Cache, a_program: WriteProgram) -> 
 
 
 @pytest.mark.parametrize("text", ["", "{", "[1]", '[{"name": "etcd"}]', "{}x"])
-def test_damaged_memory_is_told(cache: Cache, text: str) -> None:
+def test_a_damaged_file_of_choices_is_reported(cache: Cache, text: str) -> None:
     cache.root.mkdir()
     cache.named_programs.write_text(text)
     with pytest.raises(LabError, match=r"programs\.json is damaged .*; remove it"):

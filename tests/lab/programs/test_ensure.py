@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Where a lab's programs come from: what is built, what is named, and what of it is done twice."""
+"""A lab's programs: built ones, named ones, and what a second call repeats."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def cache(tmp_path: Path) -> Cache:
 
 @pytest.fixture
 def built(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The names of the modules that were built; what is made is one empty file per program."""
+    """The names of the built modules. A fake build writes one small file per program."""
     names: list[str] = []
 
     def build(module: Module, target: Path, cache: Cache, progress: Progress) -> None:
@@ -40,7 +40,7 @@ def built(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return names
 
 
-def test_what_is_missing_is_built_once(cache: Cache, built: list[str]) -> None:
+def test_missing_programs_are_built_once(cache: Cache, built: list[str]) -> None:
     first = ensure_programs(cache, silent)
     assert built == [module.name for module in MODULES]
     assert ensure_programs(cache, silent) == first
@@ -48,7 +48,7 @@ def test_what_is_missing_is_built_once(cache: Cache, built: list[str]) -> None:
     assert first.kube_directory.name == f"kube-{source_hash(MODULES[2], SOURCES / 'kube')}"
 
 
-def test_nothing_is_locked_when_everything_is_there(tmp_path: Path) -> None:
+def test_no_lock_is_taken_if_all_programs_exist(tmp_path: Path) -> None:
     cache = Cache(root=tmp_path)
     for module in MODULES:
         (cache.programs / f"{module.name}-{source_hash(module, SOURCES / module.name)}").mkdir(parents=True)
@@ -57,25 +57,23 @@ def test_nothing_is_locked_when_everything_is_there(tmp_path: Path) -> None:
     assert not cache.locks.exists()
 
 
-def test_named_program_takes_the_place_of_the_built_one(
-    cache: Cache, built: list[str], a_program: WriteProgram
-) -> None:
+def test_a_named_program_replaces_the_built_one(cache: Cache, built: list[str], a_program: WriteProgram) -> None:
     before = ensure_programs(cache, silent)
     path = a_program("mine", "Kubernetes v1.36.5")
     choose(cache, [f"kubelet={path}"])
     programs = ensure_programs(cache, silent)
     assert programs.kube("kubelet").read_text() == path.read_text()
     assert programs.named == {"kubelet": f"{path} (1.36.5)"}
-    assert programs.kube("kubectl") == before.kube("kubectl"), "what is as it was is not started again"
+    assert programs.kube("kubectl") == before.kube("kubectl"), "an unchanged program is not restarted"
     assert before.kube("kubelet").read_text() == "built", "another lab runs it"
     choose(cache, ["kubelet="])
     assert ensure_programs(cache, silent) == before
 
 
-def test_new_build_at_the_path_is_another_copy_and_the_old_ones_go(
+def test_each_new_build_at_a_path_is_another_copy_and_old_copies_are_removed(
     cache: Cache, built: list[str], a_program: WriteProgram
 ) -> None:
-    """Another path is another command line: `lab up` sees by it what to start again."""
+    """Another path is another command line, by which `lab up` sees what to restart."""
     seen = []
     for patch in range(KEPT_COPIES + 2):
         path = a_program("mine", f"Kubernetes v1.36.{10 + patch}")
@@ -88,7 +86,7 @@ def test_new_build_at_the_path_is_another_copy_and_the_old_ones_go(
     assert seen[-1].exists()
 
 
-def test_copies_of_a_program_with_a_longer_name_are_not_old_ones_of_this(
+def test_copies_of_a_program_with_a_longer_name_are_kept(
     cache: Cache, built: list[str], a_program: WriteProgram
 ) -> None:
     choose(cache, [f"containerd-shim-runc-v2={a_program('shim', 'Version:  v2.3.7')}"])
@@ -99,7 +97,7 @@ def test_copies_of_a_program_with_a_longer_name_are_not_old_ones_of_this(
     assert programs.node("containerd-shim-runc-v2").exists()
 
 
-def test_module_whose_every_program_is_named_is_not_built(
+def test_a_module_is_not_built_if_all_its_programs_are_named(
     cache: Cache, built: list[str], a_program: WriteProgram
 ) -> None:
     etcd = a_program("etcd", "etcd Version: 3.6.4")
@@ -110,7 +108,7 @@ def test_module_whose_every_program_is_named_is_not_built(
     assert programs.etcd.read_text() == etcd.read_text()
 
 
-def test_runc_is_the_machines_own_unless_it_is_named(cache: Cache, built: list[str], a_program: WriteProgram) -> None:
+def test_runc_is_the_hosts_unless_it_is_named(cache: Cache, built: list[str], a_program: WriteProgram) -> None:
     assert ensure_programs(cache, silent).runc is None
     path = a_program("runc-1.2", "runc version 1.2.6")
     choose(cache, [f"runc={path}"])

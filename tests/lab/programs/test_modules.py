@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What decides whether programs are built again."""
+"""The inputs that cause a new build, and the pins."""
 
 from __future__ import annotations
 
@@ -25,27 +25,27 @@ PINS = {
 
 
 @pytest.mark.parametrize("module", modules.MODULES, ids=lambda module: module.name)
-def test_hash_changes_with_a_source_and_with_nothing_else(module: modules.Module, tmp_path: Path) -> None:
+def test_the_hash_depends_only_on_the_sources(module: modules.Module, tmp_path: Path) -> None:
     copy = shutil.copytree(SOURCES / module.name, tmp_path / "copy")
     assert modules.source_hash(module, copy) == modules.source_hash(module, SOURCES / module.name)
     (copy / "go.sum").write_text("")
     assert modules.source_hash(module, copy) != modules.source_hash(module, SOURCES / module.name)
 
 
-def test_versions_we_report_are_those_we_build() -> None:
+def test_reported_versions_are_the_pinned_ones() -> None:
     text = "\n".join((SOURCES / module.name / "go.mod").read_text() for module in modules.MODULES)
     found = dict(re.findall(r"(\S+) v(\d+\.\d+\.\d+)(?:\s|$)", text))
     assert {name: found[name] for name in PINS} == PINS
 
 
-def test_no_module_asks_for_a_newer_go_than_we_fetch() -> None:
+def test_no_module_needs_a_newer_go_than_the_fetched_one() -> None:
     for module in modules.MODULES:
         (wanted,) = re.findall(r"^go (\S+)$", (SOURCES / module.name / "go.mod").read_text(), re.MULTILINE)
         assert tuple(map(int, wanted.split("."))) <= EXACT
 
 
-def test_what_several_modules_need_they_need_in_one_version() -> None:
-    """So that it is compiled once: a package is another one as soon as one that it imports is."""
+def test_a_shared_dependency_has_one_version() -> None:
+    """Then it is compiled once. Another version also recompiles all packages that import it."""
     versions: dict[str, set[str]] = {}
     for module in modules.MODULES:
         text = (SOURCES / module.name / "go.mod").read_text()

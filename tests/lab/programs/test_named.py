@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which programs may take a built one's place, and what is said to the others."""
+"""Which programs can replace a built one, and the errors for others."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from lab.programs.named import RULES, Named, check_kubernetes, examine, parse_na
 
 WriteProgram = Callable[[str, str], Path]
 
-# What released programs answer, in Debian's packages and in our own builds.
+# The output of released programs: Debian's packages and our own builds.
 ANSWERS = {
     "etcd": ("etcd Version: 3.6.4\nGit SHA: Not provided", "3.6.4"),
     "kubelet": ("Kubernetes v1.36.5", "1.36.5"),
@@ -33,14 +33,14 @@ ANSWERS = {
 
 
 @pytest.mark.parametrize("name", ANSWERS)
-def test_program_of_a_release_is_taken(name: str, a_program: WriteProgram) -> None:
+def test_a_released_program_is_accepted(name: str, a_program: WriteProgram) -> None:
     answer, version = ANSWERS[name]
     path = a_program(name, answer)
     assert examine(name, path) == Named(name=name, path=path, version=version, stamp=stamp_of(name, path))
 
 
 @pytest.mark.parametrize(
-    ("name", "answer", "said"),
+    ("name", "answer", "text"),
     [
         ("kubelet", "Kubernetes v1.35.9", "its version is 1.35.9; the lab needs 1.36.0 or newer, below 2.0.0"),
         ("containerd", "containerd github.com/containerd/containerd 1.7.24 x", "the lab needs 2.1.0 or newer"),
@@ -50,25 +50,25 @@ def test_program_of_a_release_is_taken(name: str, a_program: WriteProgram) -> No
         ("etcd", "", "says: nothing"),
     ],
 )
-def test_version_that_does_not_fit_is_refused(name: str, answer: str, said: str, a_program: WriteProgram) -> None:
+def test_a_wrong_version_is_refused(name: str, answer: str, text: str, a_program: WriteProgram) -> None:
     path = a_program(name, answer)
-    with pytest.raises(LabError, match=f"^program {name}={re.escape(str(path))}: .*{said}"):
+    with pytest.raises(LabError, match=f"^program {name}={re.escape(str(path))}: .*{text}"):
         examine(name, path)
 
 
-def test_path_without_a_program_is_refused_with_the_way_back(tmp_path: Path) -> None:
+def test_a_path_without_a_program_is_refused_with_the_remedy(tmp_path: Path) -> None:
     (tmp_path / "text").write_text("no program")
     back = "; `lab build --program etcd=` goes back to the lab's own"
-    for path, said in (
+    for path, text in (
         (tmp_path / "absent", "No such file or directory"),
         (tmp_path / "text", "not an executable file"),
         (tmp_path, "not an executable file"),
     ):
-        with pytest.raises(LabError, match=re.escape(f"program etcd={path}: {said}{back}")):
+        with pytest.raises(LabError, match=re.escape(f"program etcd={path}: {text}{back}")):
             examine("etcd", path)
 
 
-def test_program_of_another_architecture_is_refused(tmp_path: Path) -> None:
+def test_a_program_of_another_architecture_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "etcd"
     path.write_bytes(b"\x7fELF\x00")
     path.chmod(0o755)
@@ -77,19 +77,19 @@ def test_program_of_another_architecture_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("word", "said"),
+    ("word", "text"),
     [
         ("kubelet", "write NAME=PATH, such as kubelet=/usr/local/bin/kubelet"),
         ("kublet=/x", "'kublet' cannot be named; what can be: .*kubelet"),
         ("init=/x", "'init' cannot be named"),
     ],
 )
-def test_word_that_names_nothing_is_refused(word: str, said: str) -> None:
-    with pytest.raises(LabError, match=f"^--program {word}: {said}"):
+def test_a_malformed_or_unknown_name_is_refused(word: str, text: str) -> None:
+    with pytest.raises(LabError, match=f"^--program {word}: {text}"):
         parse_named(word)
 
 
-def test_word_without_a_path_stands_for_the_built_program() -> None:
+def test_an_empty_path_means_the_built_program() -> None:
     assert parse_named("kubelet=") == ("kubelet", None)
     assert parse_named("kubelet=bin/x") == ("kubelet", Path("bin/x").absolute())
 
@@ -103,15 +103,13 @@ def test_kubernetes_programs_are_of_one_minor_version() -> None:
         check_kubernetes([_named("kubelet", "1.99.0")])
 
 
-def test_only_our_own_programs_cannot_be_named() -> None:
+def test_all_programs_but_our_own_can_be_named() -> None:
     made = {name for module in MODULES for name in module.programs}
     assert made - set(RULES) == {"init", "pause"}
     assert set(RULES) - made == {"runc"}
 
 
-def test_plugin_is_not_asked_to_do_what_the_environment_says(
-    a_program: WriteProgram, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_plugin_is_examined_without_cni_variables(a_program: WriteProgram, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CNI_COMMAND", "ADD")
     path = a_program("ptp", "CNI ptp plugin v1.9.1")
     path.write_text(path.read_text().replace("cat", 'test -z "$CNI_COMMAND" && cat'))

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Where the time of a start went."""
+"""The timeline of a start."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ SOURCES = Sources(
 )
 
 
-def test_every_moment_is_found_in_order() -> None:
+def test_all_moments_are_in_order() -> None:
     timeline = stages(SOURCES, "shop", "web")
 
     assert [(stage.name, round(stage.at, 2)) for stage in timeline.stages] == [
@@ -73,34 +73,34 @@ def test_every_moment_is_found_in_order() -> None:
     ]
 
 
-def test_a_restart_is_counted_from_the_new_instance() -> None:
-    """No request of a user came before it."""
+def test_a_restart_begins_with_the_new_instance() -> None:
+    """A restart by the controller has no earlier request."""
     again = entry(9.0, CONTROLLER, "create", "virtualmachineinstances")
     timeline = stages(replace(SOURCES, audit=Audit((*ENTRIES, again)), launcher_log=(), handler_log=()), "shop", "web")
 
     assert "VMI created" in [stage.name for stage in timeline.stages]
 
 
-def test_a_source_without_a_trace_leaves_its_moment_out() -> None:
+def test_a_moment_without_a_trace_is_omitted() -> None:
     timeline = stages(replace(SOURCES, container_log=()), "shop", "web")
 
     assert "sandbox ready" not in [stage.name for stage in timeline.stages]
 
 
-def test_the_table_has_a_mark_for_each_tenth_of_a_second() -> None:
+def test_the_bar_has_a_mark_for_each_tenth_of_a_second() -> None:
     (row,) = [row for row in stages(SOURCES, "shop", "web").table().splitlines() if "guest's marker" in row]
 
     assert row.endswith("#" * 17)
 
 
-def test_start_whose_request_is_no_longer_in_the_log_is_counted_from_its_instance() -> None:
+def test_a_start_without_its_request_begins_with_the_instance() -> None:
     timeline = stages(replace(SOURCES, audit=Audit(ENTRIES[1:])), "shop", "web")
 
     first, *_unused = timeline.stages
     assert (first.name, round(first.at, 2)) == ("VMI created", 0.01)
 
 
-def test_log_lines_without_a_time_are_passed_over() -> None:
+def test_log_lines_without_a_time_are_skipped() -> None:
     cut = replace(
         SOURCES,
         launcher_log=("its beginning was lost", *SOURCES.launcher_log),
@@ -110,12 +110,12 @@ def test_log_lines_without_a_time_are_passed_over() -> None:
     assert stages(cut, "shop", "web") == stages(SOURCES, "shop", "web")
 
 
-def test_table_says_what_could_not_be_read() -> None:
+def test_the_table_reports_unreadable_entries() -> None:
     table = stages(replace(SOURCES, audit=Audit(ENTRIES, skipped=3)), "shop", "web").table()
 
     assert table.splitlines()[-1].strip() == "3 entries of the audit log could not be read and were passed over"
     assert "could not be read" not in stages(SOURCES, "shop", "web").table()
 
 
-def test_table_of_a_start_that_left_no_trace_says_so() -> None:
+def test_the_table_reports_a_start_without_a_trace() -> None:
     assert "no trace of it is left" in stages(replace(SOURCES, audit=Audit()), "shop", "web").table()

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which volumes are made for which claims, and which are removed."""
+"""Which volumes are created for which claims, and which are removed."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ def a_claim(annotations: dict[str, str] | None = None, **spec: Any) -> dict[str,
 @pytest.mark.parametrize(
     ("claim", "node"),
     [
-        pytest.param(a_claim(CHOSEN), "node-2", id="where the scheduler put the Pod"),
+        pytest.param(a_claim(CHOSEN), "node-2", id="on the selected node"),
         pytest.param(a_claim(OURS, storageClassName="shared", accessModes=["ReadWriteMany"]), None, id="shared"),
         pytest.param(a_claim(CHOSEN, accessModes=["ReadWriteMany"]), None, id="many nodes in the default class"),
     ],
 )
-def test_claim_gets_a_volume(claim: dict[str, Any], node: str | None) -> None:
+def test_a_claim_gets_a_volume(claim: dict[str, Any], node: str | None) -> None:
     (made,) = decide([claim], [], STATE)
     assert isinstance(made, Provision)
     volume = build_volume(made, STATE)
@@ -47,17 +47,17 @@ def test_claim_gets_a_volume(claim: dict[str, Any], node: str | None) -> None:
 @pytest.mark.parametrize(
     "claim",
     [
-        pytest.param(a_claim(), id="nobody asked us"),
+        pytest.param(a_claim(), id="no provisioner named"),
         pytest.param(a_claim(OURS), id="no node chosen yet"),
         pytest.param(a_claim(CHOSEN, volumeName="pv"), id="has a volume"),
         pytest.param(a_claim({"volume.kubernetes.io/storage-provisioner": "other"}), id="another provisioner's"),
     ],
 )
-def test_claim_gets_no_volume(claim: dict[str, Any]) -> None:
+def test_a_claim_gets_no_volume(claim: dict[str, Any]) -> None:
     assert decide([claim], [], STATE) == []
 
 
-def test_block_claim_gets_a_device_node_and_a_filesystem_claim_a_directory() -> None:
+def test_a_block_claim_gets_a_device_node_and_a_filesystem_claim_a_directory() -> None:
     paths = {}
     for mode in ("Block", "Filesystem"):
         (made,) = decide([a_claim(CHOSEN, volumeMode=mode)], [], STATE)
@@ -70,9 +70,7 @@ def test_block_claim_gets_a_device_node_and_a_filesystem_claim_a_directory() -> 
     ("phase", "policy", "removed"),
     [("Released", "Delete", True), ("Bound", "Delete", False), ("Released", "Retain", False)],
 )
-def test_volume_is_removed_only_when_its_claim_is_gone_and_nobody_keeps_it(
-    phase: str, policy: str, removed: bool
-) -> None:
+def test_a_released_volume_with_policy_delete_is_removed(phase: str, policy: str, removed: bool) -> None:
     (made,) = decide([a_claim(CHOSEN)], [], STATE)
     assert isinstance(made, Provision)
     volume = build_volume(made, STATE)
@@ -82,7 +80,7 @@ def test_volume_is_removed_only_when_its_claim_is_gone_and_nobody_keeps_it(
     assert decide([], [volume], STATE) == ([Reclaim(name="pvc-u1", path=path)] if removed else [])
 
 
-def test_volume_of_somebody_else_is_left_alone() -> None:
+def test_a_foreign_volume_is_not_removed() -> None:
     other = {"metadata": {"name": "pv"}, "spec": {}, "status": {"phase": "Released"}}
     assert decide([], [other], STATE) == []
 
@@ -90,10 +88,10 @@ def test_volume_of_somebody_else_is_left_alone() -> None:
 @pytest.mark.parametrize(
     ("text", "size"), [("10", 10), ("1k", 1000), ("1Ki", 1024), ("1.5Gi", 3 << 29), ("2T", 2 * 10**12)]
 )
-def test_quantity_is_a_number_of_bytes(text: str, size: int) -> None:
+def test_a_quantity_is_a_number_of_bytes(text: str, size: int) -> None:
     assert parse_quantity(text) == size
 
 
-def test_bad_quantity_is_refused() -> None:
+def test_a_bad_quantity_is_refused() -> None:
     with pytest.raises(ValueError, match="not a quantity"):
         parse_quantity("much")
