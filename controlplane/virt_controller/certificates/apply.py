@@ -41,21 +41,21 @@ async def apply(api: EnsuringApi, action: Action, now: float) -> None:
             await api.ensure(SECRET, action.key)
             log.warning("made a Secret", extra={"key": action.key, "because": action.because})
         case MakeAuthority():
-            ca = make_ca(authority_name(action.held.key.namespace), now, _at_least(AUTHORITY_LIFE, action.ends - now))
+            ca = make_ca(authority_name(action.secret.key.namespace), now, _at_least(AUTHORITY_LIFE, action.ends - now))
             bundle = join_bundle((ca.certificate, *action.keep), now)
             data = {"ca.crt": _encoded(bundle), "ca.key": _encoded(ca.key)}
-            await api.patch(SECRET, action.held.key, {"data": data}, resource_version=action.held.version)
+            await api.patch(SECRET, action.secret.key, {"data": data}, resource_version=action.secret.version)
             level = logging.WARNING if action.is_loss else logging.INFO
-            log.log(level, "made an authority", extra={"key": action.held.key, "because": action.because})
+            log.log(level, "made an authority", extra={"key": action.secret.key, "because": action.because})
         case IssuePair():
             pair = issue(action.authority, action.subject, now, _at_least(PAIR_LIFE, action.ends - now))
             bundle_data = {} if action.bundle is None else {"ca.crt": _encoded(action.bundle)}
             data = {**bundle_data, "tls.crt": _encoded(pair.certificate), "tls.key": _encoded(pair.key)}
-            await api.patch(SECRET, action.held.key, {"data": data}, resource_version=action.held.version)
-            log.info("issued a pair", extra={"key": action.held.key, "because": action.because})
+            await api.patch(SECRET, action.secret.key, {"data": data}, resource_version=action.secret.version)
+            log.info("issued a pair", extra={"key": action.secret.key, "because": action.because})
         case PatchBundle():
             await _patch_bundle(api, action)
-            log.info("handed out the bundle", extra={"key": action.verifier.key, "because": action.because})
+            log.info("distributed the bundle", extra={"key": action.verifier.key, "because": action.because})
         case _:
             assert_never(action)
 

@@ -43,7 +43,7 @@ MOST_KEPT = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class PairSecret:
     """A Secret with a key pair; empty bytes for missing data."""
 
     key: Key
@@ -67,7 +67,7 @@ class Verifier:
 class Issued:
     """The Secret of a pair that our CA issues."""
 
-    held: Held
+    secret: PairSecret
     subject: Subject
     """The required subject of the pair."""
     bundle: bytes | None = None
@@ -80,7 +80,7 @@ class Issued:
 class World:
     """The observed state."""
 
-    authority: Held
+    authority: PairSecret
     pairs: tuple[Issued, ...]
     verifiers: tuple[Verifier, ...]
     """The existing webhook configurations and APIServices. Missing ones are not created."""
@@ -94,7 +94,7 @@ class World:
     def trusting(self) -> tuple[Verifier, ...]:
         """All verifiers of our certificates: the API servers, and the processes that hold a pair."""
         holders = (
-            Verifier(SECRET, issued.held.key, issued.held.version, (issued.bundle,))
+            Verifier(SECRET, issued.secret.key, issued.secret.version, (issued.bundle,))
             for issued in self.pairs
             if issued.bundle is not None
         )
@@ -113,7 +113,7 @@ class MakeSecret:
 class MakeAuthority:
     """Create a new CA and keep these older ones in the bundle with it."""
 
-    held: Held
+    secret: PairSecret
     keep: tuple[bytes, ...]
     because: str
     is_loss: bool = False
@@ -126,7 +126,7 @@ class MakeAuthority:
 class IssuePair:
     """Issue a pair by the current CA."""
 
-    held: Held
+    secret: PairSecret
     authority: KeyPair
     subject: Subject
     because: str
@@ -164,7 +164,7 @@ def decide(world: World) -> Plan:
     A missing Secret is created only while a verifier exists: a removal deletes the verifiers first, and nothing may
     recreate the Secrets after it.
     """
-    missing = [secret for secret in (world.authority, *(issued.held for issued in world.pairs)) if not secret.version]
+    missing = [secret for secret in (world.authority, *(issued.secret for issued in world.pairs)) if not secret.version]
     if missing:
         actions = tuple(MakeSecret(secret.key, "it is missing") for secret in missing if world.verifiers)
         return Plan(actions, LONGEST_REST_SECONDS)
@@ -185,7 +185,7 @@ def decide(world: World) -> Plan:
 
 def _replace_authority(world: World, why: str, *, is_loss: bool = False, ends: float = 0.0) -> Plan:
     secret = world.authority
-    keep = _trusted((*split_bundle(secret.pair.certificate), *_handed_out(world)), world.now)
+    keep = _trusted((*split_bundle(secret.pair.certificate), *_distributed(world)), world.now)
     return Plan((MakeAuthority(secret, keep, why, is_loss, ends),), LONGEST_REST_SECONDS)
 
 
@@ -203,18 +203,18 @@ def _keep(world: World, authority: KeyPair) -> Plan:
     # The CA may have been replaced by hand, or lost. The pairs in use may then be by the former CA, which only the
     # verifiers' bundles still contain.
     is_done = all(
-        not fault(issued.held.pair, issued.subject, own, now)
-        and settles_in(issued.held.pair, issued.used_for, now) <= 0
+        not fault(issued.secret.pair, issued.subject, own, now)
+        and settles_in(issued.secret.pair, issued.used_for, now) <= 0
         for issued in world.pairs
     )
-    trusted = own if is_done else _trusted((*own, *_handed_out(world)), now)
+    trusted = own if is_done else _trusted((*own, *_distributed(world)), now)
     bundle = join_bundle(trusted, now)
     outdated = tuple(
         verifier for verifier in world.trusting if any(certificate != bundle for certificate in verifier.bundles)
     )
     issues = tuple(
         IssuePair(
-            issued.held,
+            issued.secret,
             authority,
             issued.subject,
             why,
@@ -222,10 +222,10 @@ def _keep(world: World, authority: KeyPair) -> Plan:
             _ends(issued, now),
         )
         for issued in world.pairs
-        if (why := _reissue(world, issued, authority, trusted, is_handed_out=not outdated))
+        if (why := _reissue(world, issued, authority, trusted, is_distributed=not outdated))
     )
     # A Secret whose pair is written gets the bundle in the same write.
-    written = {(SECRET, issued.held.key) for issued in issues}
+    written = {(SECRET, issued.secret.key) for issued in issues}
     patches = tuple(
         PatchBundle(verifier, bundle, "its bundle is not the current one")
         for verifier in outdated
@@ -241,28 +241,29 @@ def _waiting(authority: KeyPair, now: float) -> str:
     return f"the authority that somebody put there is not valid before {begins:%Y-%m-%dT%H:%M:%SZ}"
 
 
-def _ends(one: Issued, now: float) -> float:
+def _ends(issued: Issued, now: float) -> float:
     """Return the earliest end of the pair that replaces this one. If it is not valid yet, either clock may be right."""
-    pair = one.held.pair
+    pair = issued.secret.pair
     return validity(pair.certificate).ends if is_usable(pair) and is_early(pair.certificate, now) else 0.0
 
 
-def _reissue(world: World, one: Issued, authority: KeyPair, trusted: tuple[bytes, ...], *, is_handed_out: bool) -> str:
+def _reissue(
+    world: World, issued: Issued, authority: KeyPair, trusted: tuple[bytes, ...], *, is_distributed: bool
+) -> str:
     """Return why a pair has to be issued now; "" if it has not."""
-    pair, now = one.held.pair, world.now
+    pair, now = issued.secret.pair, world.now
     if not is_usable(pair):
         # Its process keeps the pair that it has loaded. If the bundles contain another CA, that pair may be by it, and
-        # a
-        # verifier without the new bundle trusts only that CA.
-        is_by_this_one = set(_handed_out(world)) <= {authority.certificate}
-        is_ready = is_by_this_one or (is_handed_out and world.bundles_for >= SETTLE_SECONDS)
+        # a verifier without the new bundle trusts only that CA.
+        is_by_current_ca = set(_distributed(world)) <= {authority.certificate}
+        is_ready = is_by_current_ca or (is_distributed and world.bundles_for >= SETTLE_SECONDS)
         return "there is no usable pair" if is_ready else ""
-    why = fault(pair, one.subject, trusted, now)
-    if why or not is_handed_out or settles_in(authority, world.bundles_for, now) > 0:
+    why = fault(pair, issued.subject, trusted, now)
+    if why or not is_distributed or settles_in(authority, world.bundles_for, now) > 0:
         return why
     if is_early(pair.certificate, now):
         # Its process keeps the former pair while that is valid. A clock that jumps must not issue pairs all the time.
-        return "the certificate has not begun" if one.used_for >= SETTLE_SECONDS else ""
+        return "the certificate has not begun" if issued.used_for >= SETTLE_SECONDS else ""
     if now >= due_at(pair.certificate, PAIR_LIFE):
         return "the certificate is at two thirds of its life time"
     if not is_issued_by(pair.certificate, authority.certificate):
@@ -270,7 +271,7 @@ def _reissue(world: World, one: Issued, authority: KeyPair, trusted: tuple[bytes
     return ""
 
 
-def _handed_out(world: World) -> tuple[bytes, ...]:
+def _distributed(world: World) -> tuple[bytes, ...]:
     """Return every certificate that any verifier trusts now, each once."""
     bundles = dict.fromkeys(bundle for verifier in world.trusting for bundle in verifier.bundles)
     return tuple(dict.fromkeys(certificate for bundle in bundles for certificate in split_bundle(bundle)))
@@ -293,7 +294,7 @@ def _rest(world: World, authority: KeyPair, trusted: tuple[bytes, ...]) -> float
     due_times += [validity(certificate).ends for certificate in trusted]
     waits = [settles_in(authority, world.bundles_for, now)]
     for issued in world.pairs:
-        pair = issued.held.pair
+        pair = issued.secret.pair
         if is_usable(pair):
             due_times.append(due_at(pair.certificate, PAIR_LIFE))
             waits += (SETTLE_SECONDS - issued.used_for, settles_in(pair, issued.used_for, now))

@@ -14,7 +14,7 @@ import msgspec
 from controlplane.api.objects.resources import API_SERVICE, SECRET, Key, Resource
 from controlplane.engine.ports import Cache
 from controlplane.tls.certificates import KeyPair
-from controlplane.virt_controller.certificates.decide import Held, Issued, Verifier, World
+from controlplane.virt_controller.certificates.decide import Issued, PairSecret, Verifier, World
 from controlplane.virt_controller.certificates.roles import ROLES, Role, subject
 
 MUTATING = Resource(
@@ -56,18 +56,18 @@ def observe(caches: Iterable[tuple[Resource, Key, Cache]], namespace: str, now: 
     ]
     authority = Key(namespace, AUTHORITY_SECRET)
     return World(
-        authority=_held(authority, objects.get((SECRET.plural, authority)), ("ca.crt", "ca.key")),
+        authority=_read_secret(authority, objects.get((SECRET.plural, authority)), ("ca.crt", "ca.key")),
         pairs=tuple(_issued(role, namespace, objects) for role in ROLES),
         verifiers=tuple(verifiers),
         now=now,
     )
 
 
-def _issued(role: Role, namespace: str, found: Mapping[tuple[str, Key], bytes | None]) -> Issued:
+def _issued(role: Role, namespace: str, objects: Mapping[tuple[str, Key], bytes | None]) -> Issued:
     key = Key(namespace, role.secret)
-    raw = found.get((SECRET.plural, key))
-    bundle = _held(key, raw, ("ca.crt", "")).pair.certificate if role.trusts else None
-    return Issued(_held(key, raw, ("tls.crt", "tls.key")), subject(role, namespace), bundle)
+    raw = objects.get((SECRET.plural, key))
+    bundle = _read_secret(key, raw, ("ca.crt", "")).pair.certificate if role.trusts else None
+    return Issued(_read_secret(key, raw, ("tls.crt", "tls.key")), subject(role, namespace), bundle)
 
 
 def ca_bundles(obj: dict[str, Any], *, is_webhooks: bool) -> tuple[bytes, ...]:
@@ -85,11 +85,11 @@ def _verifier(resource: Resource, key: Key, raw: bytes) -> Verifier:
     return Verifier(resource, key, obj["metadata"]["resourceVersion"], bundles)
 
 
-def _held(key: Key, raw: bytes | None, names: tuple[str, str]) -> Held:
+def _read_secret(key: Key, raw: bytes | None, names: tuple[str, str]) -> PairSecret:
     obj = msgspec.json.decode(raw) if raw is not None else {}
     data = obj.get("data") or {}
     certificate, key_pem = (_decoded(data.get(name)) for name in names)
-    return Held(key, (obj.get("metadata") or {}).get("resourceVersion", ""), KeyPair(certificate, key_pem))
+    return PairSecret(key, (obj.get("metadata") or {}).get("resourceVersion", ""), KeyPair(certificate, key_pem))
 
 
 def _decoded(value: object) -> bytes:

@@ -27,16 +27,16 @@ class ObservedSince:
         return monotonic - since
 
 
-def with_ages(world: World, standing: ObservedSince, monotonic: float) -> World:
+def with_ages(world: World, observed_since: ObservedSince, monotonic: float) -> World:
     """Add to a world how long its CA, its bundles and each of its pairs have not changed."""
     bundles = tuple((verifier.resource, verifier.key, verifier.bundles) for verifier in world.trusting)
     pairs = tuple(
-        replace(issued, used_for=standing.seconds(str(issued.held.key), issued.held.pair, monotonic))
+        replace(issued, used_for=observed_since.seconds(str(issued.secret.key), issued.secret.pair, monotonic))
         for issued in world.pairs
     )
     return replace(
         world,
-        authority_for=standing.seconds("authority", world.authority.pair, monotonic),
-        bundles_for=standing.seconds("bundles", bundles, monotonic),
+        authority_for=observed_since.seconds("authority", world.authority.pair, monotonic),
+        bundles_for=observed_since.seconds("bundles", bundles, monotonic),
         pairs=pairs,
     )

@@ -77,7 +77,7 @@ class Keeper:
         self._key = Key(namespace, AUTHORITY_SECRET)
         self._clock = clock
         self._sleep = sleep
-        self._standing = ObservedSince()
+        self._observed_since = ObservedSince()
         self._waiting = ""
         self._back_off = BackOff(chance, base_seconds=RETRY_SECONDS, cap_seconds=LONGEST_BACK_OFF_SECONDS)
         self._stale = BackOff(chance, base_seconds=STALE_SECONDS, cap_seconds=RETRY_SECONDS)
@@ -97,9 +97,9 @@ class Keeper:
 
     async def _pass(self) -> float:
         now, monotonic = self._clock.now(), self._clock.monotonic()
-        world = with_ages(observe(self._caches, self._namespace, now), self._standing, monotonic)
+        world = with_ages(observe(self._caches, self._namespace, now), self._observed_since, monotonic)
         plan = decide(world)
-        self._say(plan.waiting)
+        self._report_waiting(plan.waiting)
         try:
             for action in plan.actions:
                 await apply(self._api, action, self._clock.now())
@@ -112,7 +112,7 @@ class Keeper:
         self._refused.forget(self._key)
         return RETRY_SECONDS if plan.actions else min(plan.requeue_after, LOOK_SECONDS)
 
-    def _say(self, waiting: str) -> None:
+    def _report_waiting(self, waiting: str) -> None:
         """Log once that a CA waits for its time."""
         if waiting and waiting != self._waiting:
             log.warning(

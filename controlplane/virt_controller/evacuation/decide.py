@@ -22,7 +22,7 @@ def decide(world: World) -> Plan[Action]:
 def derive_back_off(world: World) -> BackOff | None:
     """Return the back-off to report; None without one, or if it is reported already."""
     failures = world.failures
-    if not _is_due(world) or world.waits_for <= 0 or world.told == failures[0].metadata.uid:
+    if not _is_due(world) or world.waits_for <= 0 or world.announced == failures[0].metadata.uid:
         return None
     return BackOff(failures[0].metadata.uid, len(failures))
 

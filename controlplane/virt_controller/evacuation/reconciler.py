@@ -53,7 +53,7 @@ class EvacuationReconciler:
         self._clock = clock
         self._events = events
         self._configuration = configuration
-        self._told: dict[Key, str] = {}
+        self._announced: dict[Key, str] = {}
         self._made: dict[Key, Key] = {}
         """The last migration that this process created for a VMI: the index may lack it at first."""
 
@@ -63,7 +63,7 @@ class EvacuationReconciler:
             raise Unavailable(f"cannot judge whether {key} is to leave its node: not everything is known yet")
         raw = self._vmis.get(key)
         if raw is None:
-            self._told.pop(key, None)
+            self._announced.pop(key, None)
             self._made.pop(key, None)
             return None
         try:
@@ -78,7 +78,7 @@ class EvacuationReconciler:
             migrations=tuple(migrations_of(self._migrations, key, self._made.get(key))),
             now=self._clock.now(),
             configuration=self._configuration(),
-            told=self._told.get(key, ""),
+            announced=self._announced.get(key, ""),
         )
 
     def decide(self, world: World) -> Plan[Action]:
@@ -98,7 +98,7 @@ class EvacuationReconciler:
 
     async def write_status(self, world: World, status: BackOff) -> None:
         key = Key(world.vmi.metadata.namespace, world.vmi.metadata.name)
-        self._told[key] = status.after
+        self._announced[key] = status.after
         message = f"backing off: {status.failures} evacuation(s) of it in a row failed"
         self._events.record(_regarding(world), "Warning", "MigrationBackoff", message, occurrence=status.after)
 

@@ -40,7 +40,7 @@ class World:
     now: float
     """Seconds since the epoch."""
     configuration: KubeVirtConfiguration = DEFAULTS
-    told: str = ""
+    announced: str = ""
     """UID of the failed migration whose back-off was reported."""
 
     @property

@@ -32,12 +32,12 @@ class UnfinishedMigrations:
         self._has_pod = has_pod
         self._known: dict[Key, _Known] = {}
         self._instances: dict[Key, _Instance] = {}
-        self._held: set[Key] = set()
+        self._refused: set[Key] = set()
         migrations.subscribe(self._changed)
 
     def note_refused(self, key: Key) -> None:
         """Note that a migration's target Pod was refused. It is retried, and blocks no other migration meanwhile."""
-        self._held.add(key)
+        self._refused.add(key)
 
     def note_created(self, key: Key) -> None:
         """Count a migration that this process created, before the watch reports it."""
@@ -63,7 +63,10 @@ class UnfinishedMigrations:
             migration,
             state.source_node if state is not None and is_this_one else vmi.status.node_name,
             # A cancelled migration does not begin: it must not take another one's turn.
-            can_begin=can_move(vmi) and not is_in_another and key not in self._held and meta.deletion_timestamp is None,
+            can_begin=can_move(vmi)
+            and not is_in_another
+            and key not in self._refused
+            and meta.deletion_timestamp is None,
             has_pod=self._has_pod(Key(key.namespace, name)),
         )
 
@@ -100,7 +103,7 @@ class UnfinishedMigrations:
         if after is not None and migration is not None and not is_over(migration):
             self._known[key] = after, migration
             return
-        self._held.discard(key)
+        self._refused.discard(key)
         former = self._known.pop(key, None)
         if former is not None:
             self._instances.pop(Key(key.namespace, former[1].spec.vmi_name), None)

@@ -77,11 +77,11 @@ class FailureAttribution:
         self.forget(new.status.node_name)
         for attempt in new.status.failed_attempts:
             if attempt.node_fault and attempt.node_name and attempt.node_name != new.status.node_name:
-                self._charge(attempt, new.metadata, monotonic)
+                self._attribute(attempt, new.metadata, monotonic)
 
-    def _charge(self, failed: FailedAttempt, meta: ObjectMeta, monotonic: float) -> None:
+    def _attribute(self, failed: FailedAttempt, meta: ObjectMeta, monotonic: float) -> None:
         owner = controller_of(meta)
         machine = f"{meta.namespace}/{meta.name if owner is None else owner.name}"
-        charge = AttributedFailure(Key(meta.namespace, meta.name), meta.uid, machine, failed.reason, monotonic)
-        self._by_node.setdefault(failed.node_name, deque(maxlen=MAX_FAILURES_PER_NODE)).append(charge)
+        failure = AttributedFailure(Key(meta.namespace, meta.name), meta.uid, machine, failed.reason, monotonic)
+        self._by_node.setdefault(failed.node_name, deque(maxlen=MAX_FAILURES_PER_NODE)).append(failure)
         self.changed()

@@ -100,7 +100,9 @@ class QuarantineReconciler:
                 await self._mark(action)
             case Release():
                 await self._write(action.observed.node, None)
-                self._tell(action.observed.node, "Normal", RELEASED, f"Machines are sent here again: {action.because}.")
+                self._record_event(
+                    action.observed.node, "Normal", RELEASED, f"Machines are sent here again: {action.because}."
+                )
 
     def derive_status(self, world: World, _problem: RefusedStep[Action] | None) -> Withheld | None:
         return newly_withheld(world) or None
@@ -110,7 +112,7 @@ class QuarantineReconciler:
         for node in status:
             self._withheld[node.name] = node.failures
             text = "Runs do not begin here. Machines are still sent, else fewer than half of the nodes would stay."
-            self._tell(node.node, "Warning", WITHHELD, f"{text} Look at the node.")
+            self._record_event(node.node, "Warning", WITHHELD, f"{text} Look at the node.")
 
     def report_refusal(self, _world: World, problem: RefusedStep[Action]) -> None:
         log.warning("refused", extra={"error": str(problem.error)})
@@ -126,9 +128,9 @@ class QuarantineReconciler:
         try:
             await self._write(node, until)
         except Unavailable as error:
-            self._tell(node, "Warning", DOUBTFUL, f"Whether this holds is not known ({error}). {text}")
+            self._record_event(node, "Warning", DOUBTFUL, f"Whether this holds is not known ({error}). {text}")
             raise
-        self._tell(node, "Warning", QUARANTINED_REASON, text)
+        self._record_event(node, "Warning", QUARANTINED_REASON, text)
         for failure in failures:
             regarding = Regarding(VIRTUAL_MACHINE_INSTANCE, failure.vmi, failure.uid)
             self._events.record(regarding, "Normal", QUARANTINED_REASON, text, occurrence=until)
@@ -150,7 +152,7 @@ class QuarantineReconciler:
         key, version = Key("", meta.name), meta.resource_version
         await self._api.patch(NODE, key, patch, subresource="status", uid=meta.uid, resource_version=version)
 
-    def _tell(self, node: Node, kind: Kind, reason: str, message: str) -> None:
+    def _record_event(self, node: Node, kind: Kind, reason: str, message: str) -> None:
         meta = node.metadata
         regarding, occurrence = Regarding(NODE, Key("", meta.name), meta.uid), meta.resource_version
         self._events.record(regarding, kind, reason, message, occurrence=occurrence)
@@ -170,7 +172,7 @@ class QuarantineReconciler:
         return self._marked[name][1]
 
     def _node_changed(self, key: Key, before: bytes | None, after: bytes | None) -> None:
-        old, new = (None if raw is None else _gist(raw) for raw in (before, after))
+        old, new = (None if raw is None else _fingerprint(raw) for raw in (before, after))
         if old == new:
             return
         mark = None if new is None else new[0]
@@ -184,7 +186,7 @@ class QuarantineReconciler:
         self._failures.note(before, after, self._clock.monotonic())
 
 
-def _gist(raw: bytes) -> tuple[str | None, bool]:
+def _fingerprint(raw: bytes) -> tuple[str | None, bool]:
     """Return the state that decisions depend on. Other changes of a Node are ignored."""
     node = node_of(raw)
     return label_of(node), ObservedNode(node=node).is_fit

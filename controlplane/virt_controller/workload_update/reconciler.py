@@ -91,7 +91,7 @@ class WorkloadUpdateReconciler:
         self._evict = evict
         self._clock = clock
         self._events = events
-        self._memory = ControllerState(clock)
+        self._state = ControllerState(clock)
         self._unfinished = unfinished
 
     def observe(self, key: Key) -> World | None:
@@ -103,7 +103,7 @@ class WorkloadUpdateReconciler:
             return None  # of several KubeVirt objects only the first one counts
         own_entries = [entry for entry in self._unfinished.entries() if _is_ours(entry)]
         instances = self._instances(own_entries)
-        self._memory.keep_only({instance.uid for instance in instances})
+        self._state.keep_only({instance.uid for instance in instances})
         begun = [entry for entry in own_entries if not entry.is_waiting or entry.can_begin]
         return World(
             kubevirt=decode_kubevirt(raw),
@@ -112,7 +112,7 @@ class WorkloadUpdateReconciler:
             leaving=Counter(entry.source for entry in begun),
             now=self._clock.now(),
             outdated_nodes=self.rollout.outdated_nodes,
-            announced=self._memory.announced,
+            announced=self._state.announced,
         )
 
     def decide(self, world: World) -> Plan[Action]:
@@ -129,13 +129,13 @@ class WorkloadUpdateReconciler:
         try:
             await self._apply_to_one(action)
         except (Conflict, NotFound):
-            self._memory.hold(action.instance.uid)  # frequent changes of one VMI must not delay others
+            self._state.hold(action.instance.uid)  # frequent changes of one VMI must not delay others
         except REFUSED as error:
-            self._memory.refuse(action.instance.uid)
+            self._state.refuse(action.instance.uid)
             reason = {Evict: "FailedEvict", CreateMigration: "FailedCreate"}.get(type(action), "FailedUpdate")
-            self._tell(action.instance, "Warning", reason, f"cannot bring it to another launcher: {error}")
+            self._record_event(action.instance, "Warning", reason, f"cannot bring it to another launcher: {error}")
         else:
-            self._memory.accept(action.instance.uid)
+            self._state.accept(action.instance.uid)
 
     async def _apply_to_one(self, action: Label | CreateMigration | DropMigration | Evict) -> None:
         instance = action.instance
@@ -153,7 +153,7 @@ class WorkloadUpdateReconciler:
             case CreateMigration():
                 await self._create(action)
                 message = f"Created Migration {action.name} for automated workload update: {action.because}"
-                self._tell(instance, "Normal", "SuccessfulCreate", message, occurrence=action.name)
+                self._record_event(instance, "Normal", "SuccessfulCreate", message, occurrence=action.name)
             case DropMigration():
                 key = Key(instance.key.namespace, action.name)
                 await self._api.delete(VIRTUAL_MACHINE_INSTANCE_MIGRATION, key, uid=action.uid)
@@ -167,16 +167,16 @@ class WorkloadUpdateReconciler:
             patch = {"status": merge_patch(encode(world.kubevirt.status), encode(status.status))}
             await self._patch_kubevirt(world, patch)
         for back_off in status.back_offs:
-            self._memory.note_announced(back_off.instance.uid, back_off.after)
+            self._state.note_announced(back_off.instance.uid, back_off.after)
             message = f"backing off: {back_off.failures} migration(s) in a row to another launcher failed"
-            self._tell(back_off.instance, "Warning", "MigrationBackoff", message, occurrence=back_off.after)
+            self._record_event(back_off.instance, "Warning", "MigrationBackoff", message, occurrence=back_off.after)
 
     def report_refusal(self, world: World, problem: RefusedStep[Action]) -> None:
         log.warning("refused", extra={"key": world.kubevirt.metadata.name, "error": str(problem.error)})
 
     async def _create(self, action: CreateMigration) -> None:
         instance, key = action.instance, Key(action.instance.key.namespace, action.name)
-        self._memory.note_made(instance.uid, key)
+        self._state.note_made(instance.uid, key)
         annotations = {WORKLOAD_UPDATE_MIGRATION: "", WORKLOAD_UPDATE_REASON: action.because}
         body = build_migration(instance.key, action.name, annotations, action.priority)
         await create_once(self._api, body, uid=instance.uid, version=instance.version)
@@ -187,9 +187,9 @@ class WorkloadUpdateReconciler:
         if pod is None:
             raise Conflict(f"cannot evict VirtualMachineInstance {instance.key}: its Pod is not known")
         await self._evict(Key(instance.key.namespace, pod.metadata.name), pod.uid)
-        self._memory.note_evicted(instance.uid, pod.uid)
+        self._state.note_evicted(instance.uid, pod.uid)
         message = "Initiated eviction of VMI as part of automated workload update"
-        self._tell(instance, "Normal", "SuccessfulEvict", message, occurrence=pod.uid)
+        self._record_event(instance, "Normal", "SuccessfulEvict", message, occurrence=pod.uid)
 
     async def _patch_kubevirt(self, world: World, patch: Json) -> None:
         meta = world.kubevirt.metadata
@@ -211,17 +211,17 @@ class WorkloadUpdateReconciler:
         return list(by_key.values())
 
     def _candidate(self, instance: InstanceView) -> Candidate:
-        state = self._memory.of(instance.uid)
+        state = self._state.of(instance.uid)
         return Candidate(
             instance=instance,
             migrations=tuple(migrations_of(self._migrations, instance.key, state.made)),
             refusals=state.refusals,
-            backs_off_for=self._memory.backs_off_for(instance.uid),
+            backs_off_for=self._state.backs_off_for(instance.uid),
             is_served=self.rollout.has_reached(instance.node),
             is_evicted=bool(instance.pod) and state.evicted == instance.pod,
         )
 
-    def _tell(self, instance: InstanceView, kind: str, reason: str, text: str, *, occurrence: str = "") -> None:
+    def _record_event(self, instance: InstanceView, kind: str, reason: str, text: str, *, occurrence: str = "") -> None:
         regarding = Regarding(VIRTUAL_MACHINE_INSTANCE, instance.key, instance.uid)
         self._events.record(regarding, "Normal" if kind == "Normal" else "Warning", reason, text, occurrence=occurrence)
 

@@ -68,7 +68,7 @@ async def a_toy() -> Toy:
 
 async def lead(toy: Toy, ahead: float, seconds: float) -> int:
     """Let another process lead that has observed no change yet; return the number of writes."""
-    toy.ahead, toy.standing = ahead, ObservedSince()
+    toy.ahead, toy.observed_since = ahead, ObservedSince()
     return await toy.live(seconds)
 
 
@@ -81,19 +81,23 @@ def not_valid(toy: Toy) -> list[str]:
     return [name for name, pair in certificates(toy).items() if not counts(pair, toy.now)]
 
 
-DAYS_AHEAD = [1, 80, 300]
-DAYS_BEHIND = [-1, -80, -100, -300, -400, -20_000]
+STAYS = {"30 s": 30.0, "5 min": 300.0, "2 d": 2 * DAY}
 
 
-@pytest.mark.parametrize("stays", [30.0, 300.0, 2 * DAY], ids=["30 s", "5 min", "2 d"])
-@pytest.mark.parametrize("days", [*DAYS_AHEAD, *DAYS_BEHIND])
+@pytest.mark.parametrize(
+    ("days", "stays"),
+    [
+        *((1, "30 s"), (80, "2 d"), (300, "5 min"), (-1, "2 d"), (-80, "5 min"), (-80, "2 d"), (-100, "30 s")),
+        *((-300, "5 min"), (-400, "2 d"), (-20_000, "30 s")),
+    ],
+)
 async def test_a_clock_that_steps_and_is_corrected_leaves_no_damage_and_breaks_no_connection(
-    days: int, stays: float
+    days: int, stays: str
 ) -> None:
     toy = await a_toy()
 
     toy.ahead = days * DAY
-    wrong = await toy.live(stays)
+    wrong = await toy.live(STAYS[stays])
     toy.ahead = 0.0
     repaired = await toy.live(3 * SETTLE_SECONDS)
 
@@ -121,11 +125,11 @@ async def test_a_clock_ahead_by_more_than_the_authoritys_lifetime_is_repaired_in
     assert await toy.live(90 * DAY) <= ALL_ANEW
 
 
-@pytest.mark.parametrize("days", [*DAYS_AHEAD, *DAYS_BEHIND])
+@pytest.mark.parametrize("days", [300, -80, -400])
 async def test_two_leaders_with_different_clocks_write_once_for_each_change_of_leader(days: int) -> None:
     toy = await a_toy()
 
-    for _unused in range(4):
+    for _unused in range(2):
         for ahead in (days * DAY, 0.0):
             assert await lead(toy, ahead, 3 * SETTLE_SECONDS) <= ALL_ANEW
             assert await lead(toy, ahead, 3600) == 0, "the same clock finds nothing more to do"
@@ -275,6 +279,6 @@ async def test_a_longer_lifetime_is_cut_at_the_authoritys_end() -> None:
     toy, authority = await a_toy(), ours(-3600)
     world = observe(toy.caches(), "kubevirt", NOW)
 
-    await apply(toy.api, IssuePair(world.pairs[0].held, authority, SUBJECT, "test", ends=NOW + 9000 * DAY), NOW)
+    await apply(toy.api, IssuePair(world.pairs[0].secret, authority, SUBJECT, "test", ends=NOW + 9000 * DAY), NOW)
 
     assert validity(toy.data(PAIRS[0], "tls.crt")).ends == validity(authority.certificate).ends

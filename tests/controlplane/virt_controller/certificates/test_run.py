@@ -20,9 +20,9 @@ from controlplane.virt_controller.certificates.decide import (
     AUTHORITY_LIFE,
     PAIR_LIFE,
     Action,
-    Held,
     IssuePair,
     MakeAuthority,
+    PairSecret,
     PatchBundle,
     Verifier,
 )
@@ -164,7 +164,7 @@ async def test_a_waiting_authority_created_by_hand_is_reported_once(caplog: pyte
 
 NOW = 1_750_000_000.0
 PLACE = Key("kubevirt", "x")
-SEEN = Held(PLACE, "1", KeyPair(b"", b""))
+SEEN = PairSecret(PLACE, "1", KeyPair(b"", b""))
 WRITES: dict[str, Action] = {
     "authority": MakeAuthority(SEEN, (), "test"),
     "pair": IssuePair(SEEN, make_ca("x", NOW, AUTHORITY_LIFE), Subject("x", "server", ("x",)), "test"),

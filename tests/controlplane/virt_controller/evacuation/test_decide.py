@@ -92,7 +92,7 @@ def test_a_back_off_is_reported_once_per_failure() -> None:
     back_off = derive_back_off(world)
     assert back_off is not None
     assert back_off.failures == 1
-    assert derive_back_off(a_world({}, evacuation(1, ago=5), told=back_off.after)) is None
+    assert derive_back_off(a_world({}, evacuation(1, ago=5), announced=back_off.after)) is None
     assert decide(world).requeue_after == 15
 
 

@@ -50,43 +50,12 @@ async def test_two_leaders_create_one_migration(stage: Stage) -> None:
     assert len(migrations(stage)) == 1
 
 
-async def test_a_lost_response_causes_no_second_migration(stage: Stage) -> None:
-    stage.lossy.lost = "create VirtualMachineInstanceMigration"
-    await reconcile(stage.evacuation, WEB)
-    stage.lossy.lost = ""
-    await reconcile(stage.evacuation, WEB)
-    await evacuate(stage)
-    assert len(migrations(stage)) == 1
-
-
-async def test_own_writes_count_before_the_cache_shows_them(stage: Stage) -> None:
-    await reconcile(stage.evacuation, WEB)
-    await reconcile(stage.evacuation, WEB)
-    assert stage.calls.count("create VirtualMachineInstanceMigration") == 1
-
-
 async def test_a_withdrawn_evacuation_creates_no_migration(stage: Stage) -> None:
     cancel = {"status": {"evacuationNodeName": None}}
     key, resource = WEB, next(cache for cache in stage.caches if cache.kind == "VirtualMachineInstance")
     stage.store.patch(resource, key, cancel, subresource="status")
     await reconcile(stage.evacuation, WEB)
     assert migrations(stage) == []
-
-
-async def test_a_finished_migration_removes_the_evacuation_mark(stage: Stage) -> None:
-    await evacuate(stage)
-    await stage.work()
-    stage.bring_up_target()
-    await stage.work()
-    stage.open_door()
-    stage.begin()
-    stage.arrive()
-    stage.leave()
-    await stage.work()
-    assert stage.status["nodeName"] == "node-2"
-    assert "evacuationNodeName" not in stage.status
-    await evacuate(stage)
-    assert len(migrations(stage)) == 1
 
 
 async def test_a_failed_migration_is_followed_by_another_after_the_back_off(stage: Stage) -> None:

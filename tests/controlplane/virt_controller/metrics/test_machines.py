@@ -70,23 +70,25 @@ def test_an_instance_is_shown_with_its_phase_node_and_addresses() -> None:
     ]
 
 
-@pytest.mark.parametrize("address", ["", "no address", 'fe80::1%"} 1\nx 2', "1.2.3.4.5"])
-def test_an_invalid_address_is_not_shown(address: str) -> None:
-    lines = shown(vmis=(an_object("web", phase="Running", interfaces=[{"name": "default", "ipAddress": address}]),))
-
-    assert len(lines) == 1
+@pytest.mark.parametrize(
+    ("interfaces", "shown_addresses"),
+    [
+        *(([{"name": "default", "ipAddress": text}], 0) for text in ("", "no", 'fe80::1%"} 1\nx 2', "1.2.3.4.5")),
+        ([{"ipAddress": "10.0.0.1"}], 0),
+        ([{"name": "a", "ipAddress": "10.0.0.1"}] * 2, 1),
+    ],
+    ids=["empty", "no address", "injected lines", "five numbers", "without a name", "two of one name"],
+)
+def test_only_valid_addresses_of_named_interfaces_are_shown_once(
+    interfaces: list[dict[str, str]], shown_addresses: int
+) -> None:
+    assert len(shown(vmis=(an_object("web", phase="Running", interfaces=interfaces),))) == 1 + shown_addresses
 
 
 def test_an_unknown_phase_gets_no_label_of_its_own() -> None:
     (line,) = shown(vmis=(an_object("web", phase="Dancing"),))
 
     assert 'phase="unknown"' in line
-
-
-def test_two_interfaces_of_one_name_are_one_series() -> None:
-    interfaces = [{"name": "a", "ipAddress": "10.0.0.1"}, {"name": "a", "ipAddress": "10.0.0.1"}]
-
-    assert len(shown(vmis=(an_object("web", phase="Running", interfaces=interfaces),))) == 2
 
 
 def test_only_the_leader_shows_machines() -> None:
@@ -104,9 +106,3 @@ def test_an_invalid_timestamp_is_omitted(stamp: str | None) -> None:
     lines = shown((an_object("web", printableStatus="Running", conditions=conditions),))
 
     assert not [line for line in lines if "last_transition" in line]
-
-
-def test_an_interface_without_a_name_is_not_shown() -> None:
-    lines = shown(vmis=(an_object("web", phase="Running", interfaces=[{"ipAddress": "10.0.0.1"}]),))
-
-    assert len(lines) == 1

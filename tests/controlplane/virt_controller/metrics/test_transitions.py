@@ -45,44 +45,47 @@ class Counted:
         }
 
 
-def test_a_phase_change_is_measured_from_the_last_phase_and_from_the_creation() -> None:
+FROM_LAST, FROM_CREATION, FROM_DELETION = "seconds_sum", "from_creation_seconds_sum", "from_deletion_seconds_sum"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        pytest.param(
+            a_vmi("Scheduled"),
+            a_vmi("Running"),
+            {f"{FROM_LAST} Running Scheduled": 4, f"{FROM_CREATION} Running": 8},
+            id="from the last phase and from the creation",
+        ),
+        pytest.param(
+            a_vmi(""), a_vmi("Pending"), {f"{FROM_LAST} Pending ": 1, f"{FROM_CREATION} Pending": 1}, id="the first"
+        ),
+        pytest.param(
+            a_vmi("Running", deleted_at=30),
+            a_vmi("Failed", deleted_at=30),
+            {f"{FROM_LAST} Failed Running": 31, f"{FROM_CREATION} Failed": 39, f"{FROM_DELETION} Failed": 10},
+            id="a requested end",
+        ),
+        pytest.param(
+            a_vmi("Scheduled", deleted_at=6),
+            a_vmi("Running", deleted_at=6),
+            {f"{FROM_LAST} Running Scheduled": 4, f"{FROM_CREATION} Running": 8},
+            id="deleting, not at its end",
+        ),
+        pytest.param(
+            a_vmi("Scheduled", Running=1),
+            a_vmi("Running", Running=1),
+            {f"{FROM_LAST} Running Scheduled": 0, f"{FROM_CREATION} Running": 0},
+            id="a clock that is behind: nothing negative",
+        ),
+    ],
+)
+def test_what_a_phase_change_records(before: bytes, after: bytes, expected: dict[str, float]) -> None:
     counted = Counted()
 
-    counted.changed(KEY, a_vmi("Scheduled"), a_vmi("Running"))
+    counted.changed(KEY, before, after)
 
-    assert counted.sums() == {"seconds_sum Running Scheduled": 4, "from_creation_seconds_sum Running": 8}
-
-
-def test_the_first_phase_is_measured_from_the_creation() -> None:
-    counted = Counted()
-
-    counted.changed(KEY, a_vmi(""), a_vmi("Pending"))
-
-    assert counted.sums()["seconds_sum Pending "] == 1
-
-
-def test_a_requested_end_is_measured_from_the_deletion() -> None:
-    counted = Counted()
-
-    counted.changed(KEY, a_vmi("Running", deleted_at=30), a_vmi("Failed", deleted_at=30))
-
-    assert counted.sums()["from_deletion_seconds_sum Failed"] == 10
-
-
-def test_of_a_deleting_vmi_only_the_end_is_measured_from_the_deletion() -> None:
-    counted = Counted()
-
-    counted.changed(KEY, a_vmi("Scheduled", deleted_at=6), a_vmi("Running", deleted_at=6))
-
-    assert "from_deletion_seconds_sum Running" not in counted.sums()
-
-
-def test_a_clock_that_is_behind_causes_no_negative_time() -> None:
-    counted = Counted()
-
-    counted.changed(KEY, a_vmi("Scheduled", Running=1), a_vmi("Running", Running=1))
-
-    assert counted.sums()["seconds_sum Running Scheduled"] == 0
+    assert counted.sums() == expected
 
 
 @pytest.mark.parametrize(

@@ -21,8 +21,6 @@ from controlplane.engine.reconcile import reconcile
 from controlplane.virt_controller.vmi.migration_commit import SOURCE_REPORT_SECONDS
 from tests.controlplane.virt_controller.migration.stage import JOB, WEB, Stage
 
-PHASES = ("Scheduling", "PreparingTarget", "TargetReady", "Running", "ready")
-
 
 @pytest.fixture
 def stage() -> Stage:
@@ -86,29 +84,7 @@ async def test_the_target_pod_is_a_launcher_of_this_migration(stage: Stage) -> N
     assert len(stage.target.name) <= 63
 
 
-async def test_a_second_migration_replaces_the_migration_state_of_the_first(stage: Stage) -> None:
-    await stage.until("Running")
-    stage.fail()
-    stage.tell(somethingNew={"of": "a later version"}, abortStatus="Failed")
-    await stage.work()
-    stage.migrate("again")
-    await stage.work()
-    stage.set_pod(next(key for key in stage.pods if "-m0" in key.name), node="node-3")
-    await stage.work()
-    assert stage.phase(Key("default", "again")) == "PreparingTarget"
-    assert set(stage.state) == {
-        "migrationUid",
-        "sourceNode",
-        "targetNode",
-        "sourcePod",
-        "targetPod",
-        "sourcePodUID",
-        "targetPodUID",
-        "migrationConfiguration",
-    }
-
-
-@pytest.mark.parametrize("phase", PHASES)
+@pytest.mark.parametrize("phase", ["Scheduling", "Running"])
 async def test_a_failed_migration_leaves_the_guest_on_its_node(stage: Stage, phase: str) -> None:
     await stage.until(phase)
     if phase == "Scheduling":
@@ -125,7 +101,7 @@ async def test_a_failed_migration_leaves_the_guest_on_its_node(stage: Stage, pha
     assert stage.reasons.count("FailedMigration") == 1
 
 
-@pytest.mark.parametrize("phase", ["Scheduling", "PreparingTarget", "TargetReady"])
+@pytest.mark.parametrize("phase", ["Scheduling", "TargetReady"])
 async def test_a_migration_that_is_cancelled_before_the_start_ends_at_once(stage: Stage, phase: str) -> None:
     await stage.until(phase)
     stage.cancel()
@@ -150,16 +126,6 @@ async def test_a_migration_that_starts_during_its_cancellation_continues_until_i
     assert stage.target in stage.pods
 
 
-async def test_a_pending_migration_is_cancelled_at_once(stage: Stage) -> None:
-    await stage.run_guest()
-    stage.migrate()
-    await reconcile(stage.reconciler, Key("default", "no"))
-    stage.cancel()
-    await stage.work()
-    assert stage.phase() == "gone"
-    assert stage.pods == [stage.source]
-
-
 async def test_a_running_migration_is_cancelled_by_its_source(stage: Stage) -> None:
     await stage.until("Running")
     stage.cancel()
@@ -173,29 +139,6 @@ async def test_a_running_migration_is_cancelled_by_its_source(stage: Stage) -> N
     await stage.work()
     assert stage.phase() == "gone"
     assert stage.pods == [stage.source]
-
-
-async def test_a_migration_that_is_cancelled_too_late_succeeds(stage: Stage) -> None:
-    await stage.until("ready")
-    stage.leave()
-    stage.cancel()
-    await stage.work()
-    assert stage.phase() == "gone"
-    assert stage.status["nodeName"] == "node-2"
-    assert stage.pods == [stage.target]
-    assert "abortRequested" not in stage.state
-
-
-async def test_a_new_pod_with_the_name_of_the_source_stays(stage: Stage) -> None:
-    await stage.until("ready")
-    source = stage.source
-    stage.leave()
-    stage.lose_pod(source)
-    stage.store.create(POD, "default", {"metadata": {"name": source.name}, "spec": {}})
-    stage.catch_up()
-    await stage.work()
-    assert stage.phase() == "Succeeded"
-    assert source in stage.pods
 
 
 async def test_the_source_may_report_the_end_of_the_copy_after_its_launcher_has_ended(stage: Stage) -> None:
@@ -213,37 +156,6 @@ async def test_the_source_may_report_the_end_of_the_copy_after_its_launcher_has_
     assert stage.phase() == "Succeeded"
 
 
-async def test_a_dead_source_without_an_arrived_guest_fails_the_instance(stage: Stage) -> None:
-    await stage.until("Running")
-    stage.end_pod(stage.source)
-    await stage.work()
-    stage.clock.advance(SOURCE_REPORT_SECONDS)
-    await stage.work()
-    assert stage.status["phase"] == "Failed"
-    assert stage.status["nodeName"] == "node-1"
-    assert stage.phase() == "Failed"
-    assert stage.target not in stage.pods
-
-
-async def test_a_dead_source_with_an_arrived_guest_commits_the_migration(stage: Stage) -> None:
-    await stage.until("ready")
-    stage.end_pod(stage.source)
-    await stage.work()
-    assert (stage.status["phase"], stage.status["nodeName"], stage.status["epoch"]) == ("Running", "node-2", 2)
-    assert stage.state["completed"]
-    assert stage.phase() == "Succeeded"
-
-
-async def test_a_dead_source_and_a_dead_target_fail_the_instance(stage: Stage) -> None:
-    await stage.until("ready")
-    target = stage.target
-    uid = stage.store.get(POD, target)["metadata"]["uid"]
-    stage.store.set_pod(target, uid, status={"phase": "Failed"})
-    stage.end_pod(stage.source)
-    await reconcile(stage.vmi_reconciler, WEB)
-    assert stage.status["phase"] == "Failed"
-
-
 async def test_a_removed_target_that_failed_gets_no_commit(stage: Stage) -> None:
     """The kubelet's last report counts, even after the Pod is removed."""
     await stage.until("ready")
@@ -257,7 +169,7 @@ async def test_a_removed_target_that_failed_gets_no_commit(stage: Stage) -> None
     assert stage.status["nodeName"] == "node-1"
 
 
-@pytest.mark.parametrize("phase", PHASES)
+@pytest.mark.parametrize("phase", ["Scheduling", "ready"])
 async def test_deleting_the_instance_removes_both_pods_and_the_migration(stage: Stage, phase: str) -> None:
     await stage.until(phase)
     stage.delete_instance()
@@ -272,15 +184,6 @@ async def test_deleting_the_instance_removes_both_pods_and_the_migration(stage: 
     assert stage.phase() == "gone"
 
 
-async def test_an_instance_that_is_deleted_after_the_copy_ends_on_the_target(stage: Stage) -> None:
-    await stage.until("ready")
-    stage.leave()
-    stage.delete_instance()
-    await stage.work()
-    assert stage.status["nodeName"] == "node-2"
-    assert stage.pods == []
-
-
 async def test_a_migration_whose_vmi_the_cache_lacks_does_not_fail(stage: Stage) -> None:
     """The migration's watch may be ahead of the VMI's."""
     await stage.run_guest()
@@ -292,12 +195,6 @@ async def test_a_migration_whose_vmi_the_cache_lacks_does_not_fail(stage: Stage)
     late.catch_up(VIRTUAL_MACHINE_INSTANCE_MIGRATION)
     await reconcile(late.reconciler, JOB)
     assert late.phase() == "Pending"
-
-
-async def test_a_migration_is_deleted_with_its_vmi(stage: Stage) -> None:
-    stage.migrate(vmi="nobody")
-    await stage.work()
-    assert stage.phase() == "gone"
 
 
 async def test_a_migration_that_goes_with_its_instance_is_deleted_once(stage: Stage) -> None:
@@ -450,21 +347,6 @@ async def test_a_cancelled_migration_blocks_nobody(stage: Stage) -> None:
     assert stage.reconciler.next_in_turn() == [Key("default", "other")]
 
 
-async def test_a_migration_that_a_quota_refused_counts_once_its_pod_exists(stage: Stage) -> None:
-    await stage.run_guest()
-    await stage.run_guest("db")
-    stage.configuration = stage.limit(cluster=1)
-    stage.migrate()
-    stage.direct.refusals["create Pod"] = Forbidden("exceeded quota")
-    await stage.work()
-    stage.direct.refusals.clear()
-    await stage.work()
-    assert stage.phase() == "Scheduling"
-    stage.migrate("other", "db")
-    await stage.work("other")
-    assert stage.phase(Key("default", "other")) == "Pending"
-
-
 @pytest.mark.parametrize(
     ("node", "seconds", "annotations"),
     [
@@ -514,9 +396,8 @@ async def with_another(stage: Stage, **limits: int) -> None:
     stage.migrate("second", "other")
 
 
-@pytest.mark.parametrize("limits", [{"cluster": 1}, {"node": 1}])
-async def test_an_unschedulable_target_blocks_others_for_a_limited_time(stage: Stage, limits: dict[str, int]) -> None:
-    await with_another(stage, **limits)
+async def test_an_unschedulable_target_blocks_others_for_a_limited_time(stage: Stage) -> None:
+    await with_another(stage, cluster=1)
     outcome = await stage.work()
     assert outcome.requeue_after is not None
     stage.clock.advance(29)
@@ -589,7 +470,7 @@ async def test_a_placed_target_that_does_not_come_up_blocks_another_namespace_fo
     assert (stage.phase(), second) == (("Failed", "Scheduling") if is_given_up else ("Scheduling", "Pending"))
 
 
-@pytest.mark.parametrize("ahead", [30, 300, 3600, 10**9])
+@pytest.mark.parametrize("ahead", [30, 10**9])
 async def test_a_fast_clock_delays_by_at_most_one_more_pause(stage: Stage, ahead: int) -> None:
     """The former leader, with a fast clock, wrote the time since when the target Pod waits."""
     stage.clock.advance(ahead)
@@ -604,8 +485,8 @@ async def test_a_fast_clock_delays_by_at_most_one_more_pause(stage: Stage, ahead
     assert (stage.phase(), stage.phase(SECOND)) == ("Failed", "Scheduling")
 
 
-@pytest.mark.parametrize("ahead", [150, 3600])
-async def test_a_clock_that_was_ahead_at_most_doubles_the_timeout(stage: Stage, ahead: int) -> None:
+async def test_a_clock_that_was_ahead_at_most_doubles_the_timeout(stage: Stage) -> None:
+    ahead = 3600
     stage.clock.advance(ahead)
     await stage.until("TargetReady")
     stage.clock.advance(-ahead)
@@ -617,16 +498,6 @@ async def test_a_clock_that_was_ahead_at_most_doubles_the_timeout(stage: Stage, 
     assert stage.phase() == "Failed"
 
 
-async def test_the_unschedulable_timeout_of_the_migration_is_used(stage: Stage) -> None:
-    await with_another(stage, cluster=1)
-    annotations = {"kubevirt.io/migrationUnschedulablePodTimeoutSeconds": "120"}
-    stage.store.patch(VIRTUAL_MACHINE_INSTANCE_MIGRATION, JOB, {"metadata": {"annotations": annotations}})
-    stage.catch_up()
-    stage.clock.advance(119)
-    await stage.work()
-    assert stage.phase() == "Scheduling"
-
-
 async def test_a_migration_that_does_not_start_fails(stage: Stage) -> None:
     await stage.until("TargetReady")
     outcome = await stage.work()
@@ -635,28 +506,6 @@ async def test_a_migration_that_does_not_start_fails(stage: Stage) -> None:
     await stage.work()
     assert stage.phase() == "Failed"
     assert stage.state["failed"]
-
-
-async def test_a_running_migration_has_no_timeout_here(stage: Stage) -> None:
-    await stage.until("Running")
-    stage.clock.advance(10_000)
-    await stage.work()
-    assert stage.phase() == "Running"
-
-
-async def test_a_missing_target_pod_does_not_fail_a_running_migration(stage: Stage) -> None:
-    await stage.until("Running")
-    stage.lose_pod(stage.target)
-    await stage.work()
-    assert not stage.state.get("failed")
-
-
-async def test_an_ended_target_pod_fails_a_running_migration(stage: Stage) -> None:
-    await stage.until("Running")
-    stage.end_pod(stage.target)
-    await stage.work()
-    assert stage.state["failed"]
-    assert stage.phase() == "Failed"
 
 
 @pytest.mark.parametrize(
@@ -680,17 +529,6 @@ async def test_an_aborted_migration_of_an_unreachable_source_reports_the_pause(
     assert stage.state["failed"]
     assert [condition["reason"] for condition in stage.status["conditions"] if condition["type"] == "Paused"] == told
     assert {condition["type"] for condition in stage.status["conditions"]} >= {migration["type"] for migration in kept}
-
-
-async def test_an_instance_has_one_migration_at_a_time(stage: Stage) -> None:
-    await stage.run_guest()
-    stage.migrate()
-    stage.clock.advance(5)
-    stage.migrate("second")
-    await stage.work()
-    assert stage.phase() == "Scheduling"
-    assert stage.phase(Key("default", "second")) == "Failed"
-    assert len(stage.pods) == 2
 
 
 async def test_the_newest_five_migrations_are_kept(stage: Stage) -> None:
@@ -737,7 +575,7 @@ def take_owner_off(stage: Stage) -> None:
     stage.catch_up()
 
 
-@pytest.mark.parametrize("phase", ["Scheduling", "PreparingTarget", "TargetReady"])
+@pytest.mark.parametrize("phase", ["Scheduling", "TargetReady"])
 async def test_a_target_without_an_owner_fails_the_migration_and_is_deleted(stage: Stage, phase: str) -> None:
     await stage.until(phase)
     take_owner_off(stage)
@@ -768,7 +606,7 @@ async def test_a_started_migration_continues_to_a_pod_that_lost_its_owner(stage:
     assert owner[0]["uid"] == stage.instance()["metadata"]["uid"]
 
 
-@pytest.mark.parametrize("phase", ["Scheduling", "PreparingTarget", "Running"])
+@pytest.mark.parametrize("phase", ["Scheduling", "Running"])
 async def test_deleting_an_instance_also_deletes_its_pods_without_owner(stage: Stage, phase: str) -> None:
     await stage.until(phase)
     pods = stage.pods

@@ -138,40 +138,6 @@ async def test_own_migrations_count_before_the_watch_shows_them(limits: tuple[in
     assert len(stage.migrations) == made
 
 
-async def test_a_migrated_instance_is_up_to_date() -> None:
-    stage = await a_stage("LiveMigrate")
-    await stage.update()
-    await stage.work()
-    stage.bring_up_target()
-    await stage.work()
-    stage.open_door()
-    stage.begin()
-    stage.arrive()
-    stage.leave()
-    await stage.work()
-    await stage.update()
-    await stage.update()
-    assert stage.status["launcherContainerImageVersion"] == "launcher:2"
-    assert OUTDATED_LAUNCHER not in stage.labels()
-    assert stage.state["outdatedVirtualMachineInstanceWorkloads"] == 0
-    assert len(stage.migrations) == 1
-    assert stage.candidates() == []
-
-
-async def test_without_methods_an_instance_is_only_labelled() -> None:
-    stage = await a_stage()
-    assert (await stage.update()).error is None
-    assert OUTDATED_LAUNCHER in stage.labels()
-    assert (stage.migrations, stage.evicted) == ([], [])
-
-
-async def test_a_vmi_in_the_deployed_launcher_is_no_candidate() -> None:
-    stage = await a_stage("LiveMigrate", "Evict", image="launcher:1")
-    await stage.update()
-    assert (stage.migrations, stage.evicted, stage.labels().get(OUTDATED_LAUNCHER)) == ([], [], None)
-    assert stage.candidates.outdated == 0
-
-
 async def test_a_label_that_a_user_wrote_is_removed() -> None:
     stage = await a_stage(image="launcher:1")
     stage.store.patch(VIRTUAL_MACHINE_INSTANCE, WEB, {"metadata": {"labels": {OUTDATED_LAUNCHER: "x"}}})
@@ -232,28 +198,6 @@ async def test_migrations_that_cannot_start_occupy_no_slot() -> None:
     assert {body["spec"]["vmiName"] for body in stage.migrations} == {"is-off", "web"}
 
 
-async def test_a_migration_that_a_quota_refuses_occupies_no_slot() -> None:
-    stage = await a_stage("LiveMigrate")
-    await stage.run_guest("db", node="node-2")
-    settings = {"spec": {"configuration": {"migrations": {"parallelMigrationsPerCluster": 1}}}}
-    stage.store.patch(KUBEVIRT, NAME, settings)
-    stage.migrate("refused", "db")
-    mark(stage, "refused", priority="system-critical")
-    stage.direct.refusals["create Pod"] = Forbidden("exceeded quota")
-    await stage.work()
-    await stage.update()
-    assert {body["spec"]["vmiName"] for body in stage.migrations} == {"db", "web"}
-
-
-async def test_another_leader_continues_from_the_recorded_batch() -> None:
-    stage = await a_stage("Evict")
-    await stage.update()
-    stage.updates = stage.an_updater()
-    await stage.run_guest("other")
-    await stage.update()
-    assert len(stage.evicted) == 1
-
-
 async def test_a_refused_eviction_is_reported_and_delays_no_other() -> None:
     stage = await a_stage("Evict")
     await stage.run_guest("other")
@@ -294,16 +238,6 @@ async def test_a_failed_migration_is_followed_by_another_after_the_back_off() ->
     stage.clock.advance(20)
     await stage.update()
     assert [body["metadata"]["name"][-2:] for body in stage.migrations] == ["-1", "-2"]
-
-
-async def test_two_leaders_create_one_migration() -> None:
-    stage = await a_stage("LiveMigrate")
-    other = stage.an_updater()
-    stage.tell_instance({"evacuationNodeName": None})  # both caches show it
-    await reconcile(stage.updates, NAME)
-    await reconcile(other, NAME)
-    await stage.update()
-    assert len(stage.migrations) == 1
 
 
 def take(stage: Updating, name: str) -> None:
@@ -385,19 +319,6 @@ async def test_a_migration_whose_reason_is_gone_is_deleted_before_it_starts() ->
     await stage.update()
     (remaining,) = stage.migrations
     assert remaining["metadata"]["deletionTimestamp"]
-
-
-async def test_pending_migrations_of_users_do_not_block_the_queue() -> None:
-    """Two may leave a node at a time, and users have created two that claim to be updates."""
-    reason: MoveReason = lambda vmi, _pod: "it is to move" if vmi.metadata.name == "web" else None  # noqa: E731
-    stage = await a_stage("LiveMigrate", reasons=(reason,), image="launcher:1")
-    for name in ("db", "mail"):
-        await stage.run_guest(name)
-        stage.migrate(f"of-{name}", name)
-        mark(stage, f"of-{name}")
-        await stage.work(f"of-{name}")
-    await stage.update()
-    assert sorted(migration["spec"]["vmiName"] for migration in stage.migrations) == ["db", "mail", "web"]
 
 
 async def test_the_reason_is_derived_again_when_the_pod_is_known() -> None:
