@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -99,126 +99,119 @@ class Election:
         return str(self.api.objects["leases", KEY]["spec"]["holderIdentity"])
 
 
-@asynccontextmanager
-async def an_election() -> AsyncIterator[Election]:
-    election = Election()
-    try:
-        yield election
-    finally:
-        for task in election.tasks.values():
-            task.cancel()
-        await asyncio.gather(*election.tasks.values(), return_exceptions=True)
+@pytest.fixture
+async def election() -> AsyncIterator[Election]:
+    running = Election()
+    yield running
+    for task in running.tasks.values():
+        task.cancel()
+    await asyncio.gather(*running.tasks.values(), return_exceptions=True)
 
 
-async def test_a_leader_that_ends_gives_the_lease_back_and_the_next_leads_within_two_seconds() -> None:
-    async with an_election() as election:
-        first = election.join("a")
-        await election.time.settle()
-        second = election.join("b")
-        await election.time.advance(60)
+async def test_a_leader_that_ends_gives_the_lease_back_and_the_next_leads_within_two_seconds(
+    election: Election,
+) -> None:
+    first = election.join("a")
+    await election.time.settle()
+    second = election.join("b")
+    await election.time.advance(60)
 
-        first.done.set()
-        await election.time.advance(2.1)
+    first.done.set()
+    await election.time.advance(2.1)
 
-        assert first.leading == ["began", "ended"]
-        assert second.leading == ["began"]
-        assert election.holder == "b"
-
-
-async def test_a_partitioned_leader_stops_before_another_can_take_over() -> None:
-    async with an_election() as election:
-        link = MemoryApi()
-        link.objects = election.api.objects
-        first = election.join("a", link)
-        second = election.join("b")
-        await election.time.advance(7)
-
-        link.failing = Unavailable("cut off")
-        for _unused in range(200):
-            await election.time.advance(0.1)
-            assert not (first.leadership.is_leader and second.leadership.is_leader)
-            if second.leading:
-                assert first.leading == ["began", "ended"]
-
-        assert second.leading == ["began"]
-        with pytest.raises(LeadershipLostError):
-            await election.tasks["a"]
-        with pytest.raises(NotLeader):
-            first.leadership.require()
+    assert first.leading == ["began", "ended"]
+    assert second.leading == ["began"]
+    assert election.holder == "b"
 
 
-async def test_a_few_failed_renewals_do_not_end_a_leadership() -> None:
-    async with an_election() as election:
-        first = election.join("a")
-        await election.time.advance(6)
-        election.api.failing = Unavailable("API server restarts")
-        await election.time.advance(7)
-        election.api.failing = None
-        await election.time.advance(30)
+async def test_a_partitioned_leader_stops_before_another_can_take_over(election: Election) -> None:
+    link = MemoryApi()
+    link.objects = election.api.objects
+    first = election.join("a", link)
+    second = election.join("b")
+    await election.time.advance(7)
 
-        assert first.leading == ["began"]
-        assert first.leadership.is_leader
+    link.failing = Unavailable("cut off")
+    for _unused in range(200):
+        await election.time.advance(0.1)
+        assert not (first.leadership.is_leader and second.leadership.is_leader)
+        if second.leading:
+            assert first.leading == ["began", "ended"]
+
+    assert second.leading == ["began"]
+    with pytest.raises(LeadershipLostError):
+        await election.tasks["a"]
+    with pytest.raises(NotLeader):
+        first.leadership.require()
+
+
+async def test_a_few_failed_renewals_do_not_end_a_leadership(election: Election) -> None:
+    first = election.join("a")
+    await election.time.advance(6)
+    election.api.failing = Unavailable("API server restarts")
+    await election.time.advance(7)
+    election.api.failing = None
+    await election.time.advance(30)
+
+    assert first.leading == ["began"]
+    assert first.leadership.is_leader
 
 
 @pytest.mark.parametrize(("holder", "name"), [("thief", "thief"), ("", "nobody")])
 async def test_a_lease_that_was_given_to_another_or_to_nobody_ends_the_leadership_at_once(
-    holder: str, name: str
+    election: Election, holder: str, name: str
 ) -> None:
     """Any candidate may take a Lease without a holder at this moment."""
-    async with an_election() as election:
-        first = election.join("a")
-        await election.time.advance(6)
-        await election.api.patch(LEASE, KEY, {"spec": {"holderIdentity": holder}})
-        await election.time.advance(5)
+    first = election.join("a")
+    await election.time.advance(6)
+    await election.api.patch(LEASE, KEY, {"spec": {"holderIdentity": holder}})
+    await election.time.advance(5)
 
-        assert first.leading == ["began", "ended"]
-        assert election.holder == holder
-        with pytest.raises(LeadershipLostError, match=f"taken by {name}"):
-            await election.tasks["a"]
-
-
-async def test_a_deleted_lease_ends_the_leadership() -> None:
-    async with an_election() as election:
-        first = election.join("a")
-        await election.time.advance(6)
-        await election.api.delete(LEASE, KEY)
-        await election.time.advance(5)
-
-        assert first.leading == ["began", "ended"]
-        with pytest.raises(LeadershipLostError, match="deleted"):
-            await election.tasks["a"]
+    assert first.leading == ["began", "ended"]
+    assert election.holder == holder
+    with pytest.raises(LeadershipLostError, match=f"taken by {name}"):
+        await election.tasks["a"]
 
 
-async def test_a_failing_leader_gives_the_lease_back_and_its_error_is_raised() -> None:
-    async with an_election() as election:
-        first = election.join("a")
+async def test_a_deleted_lease_ends_the_leadership(election: Election) -> None:
+    first = election.join("a")
+    await election.time.advance(6)
+    await election.api.delete(LEASE, KEY)
+    await election.time.advance(5)
 
-        async def broken() -> None:
-            raise RuntimeError("bug")
-
-        election.tasks["a"].cancel()
-        with suppress(asyncio.CancelledError):
-            await election.tasks["a"]
-        with pytest.raises(RuntimeError, match="bug"):
-            await first.leadership.run(broken)
-
-        assert election.holder == ""
+    assert first.leading == ["began", "ended"]
+    with pytest.raises(LeadershipLostError, match="deleted"):
+        await election.tasks["a"]
 
 
-async def test_a_renewal_counts_from_its_send_time() -> None:
-    async with an_election() as election:
-        api = SlowApi(time=election.time)
-        first = election.join("a", api)
-        await election.time.advance(1)
-        api.answers_after = 8
-        await election.time.advance(12.5)  # A renewal was sent after 5 s and answered after 13.
-        assert [verb for verb, *_unused in api.writes] == ["create", "patch"]
-        api.failing = Unavailable("cut off")
+async def test_a_failing_leader_gives_the_lease_back_and_its_error_is_raised(election: Election) -> None:
+    first = election.join("a")
 
-        await election.time.advance(1.4)
-        assert first.leadership.is_leader
-        await election.time.advance(0.2)
-        assert not first.leadership.is_leader
+    async def broken() -> None:
+        raise RuntimeError("bug")
+
+    election.tasks["a"].cancel()
+    with suppress(asyncio.CancelledError):
+        await election.tasks["a"]
+    with pytest.raises(RuntimeError, match="bug"):
+        await first.leadership.run(broken)
+
+    assert election.holder == ""
+
+
+async def test_a_renewal_counts_from_its_send_time(election: Election) -> None:
+    api = SlowApi(time=election.time)
+    first = election.join("a", api)
+    await election.time.advance(1)
+    api.answers_after = 8
+    await election.time.advance(12.5)  # A renewal was sent after 5 s and answered after 13.
+    assert [verb for verb, *_unused in api.writes] == ["create", "patch"]
+    api.failing = Unavailable("cut off")
+
+    await election.time.advance(1.4)
+    assert first.leadership.is_leader
+    await election.time.advance(0.2)
+    assert not first.leadership.is_leader
 
 
 async def test_a_renewal_without_a_response_does_not_keep_a_leader_from_ending() -> None:
@@ -241,13 +234,12 @@ async def test_a_renewal_without_a_response_does_not_keep_a_leader_from_ending()
             await leading
 
 
-async def test_taking_the_lease_counts_from_its_send_time_too() -> None:
-    async with an_election() as election:
-        first = election.join("a", SlowApi(time=election.time, answers_after=8))
-        await election.time.advance(9.9)
-        assert first.leadership.is_leader
-        await election.time.advance(0.2)
-        assert not first.leadership.is_leader
+async def test_taking_the_lease_counts_from_its_send_time_too(election: Election) -> None:
+    first = election.join("a", SlowApi(time=election.time, answers_after=8))
+    await election.time.advance(9.9)
+    assert first.leadership.is_leader
+    await election.time.advance(0.2)
+    assert not first.leadership.is_leader
 
 
 @dataclass
@@ -263,46 +255,43 @@ class FailingOnce(MemoryApi):
         return await super().patch(*arguments, **options)
 
 
-async def test_a_leader_that_slept_while_another_took_over_ends_without_a_write() -> None:
-    async with an_election() as election:
-        first = election.join("a")
-        await election.time.advance(7)
-        election.time.suspend(3600)
-        await election.api.patch(LEASE, KEY, {"spec": {"holderIdentity": "other"}})
-        writes = len(election.api.writes)
-        await election.time.advance(5)
+async def test_a_leader_that_slept_while_another_took_over_ends_without_a_write(election: Election) -> None:
+    first = election.join("a")
+    await election.time.advance(7)
+    election.time.suspend(3600)
+    await election.api.patch(LEASE, KEY, {"spec": {"holderIdentity": "other"}})
+    writes = len(election.api.writes)
+    await election.time.advance(5)
 
-        assert first.leading == ["began", "ended"]
-        assert len(election.api.writes) == writes
-        with pytest.raises(LeadershipLostError, match="other"):
-            await election.tasks["a"]
-
-
-async def test_a_leader_that_slept_without_a_rival_leads_on_after_a_renewal() -> None:
-    async with an_election() as election:
-        first = election.join("a")
-        await election.time.advance(7)
-        election.time.suspend(3600)
-        assert not first.leadership.is_leader
-        await election.time.advance(3.1)
-
-        assert first.leadership.is_leader
-        assert first.leading == ["began"]
+    assert first.leading == ["began", "ended"]
+    assert len(election.api.writes) == writes
+    with pytest.raises(LeadershipLostError, match="other"):
+        await election.tasks["a"]
 
 
-async def test_a_lease_that_another_took_is_not_renewed_after_a_failure() -> None:
+async def test_a_leader_that_slept_without_a_rival_leads_on_after_a_renewal(election: Election) -> None:
+    first = election.join("a")
+    await election.time.advance(7)
+    election.time.suspend(3600)
+    assert not first.leadership.is_leader
+    await election.time.advance(3.1)
+
+    assert first.leadership.is_leader
+    assert first.leading == ["began"]
+
+
+async def test_a_lease_that_another_took_is_not_renewed_after_a_failure(election: Election) -> None:
     """The holder is checked even when the first sign was a failed renewal and not a conflict."""
-    async with an_election() as election:
-        election.api = api = FailingOnce()
-        first = election.join("a")
-        await election.time.advance(4)
-        await election.api.patch(LEASE, KEY, {"spec": {"holderIdentity": "thief"}})
-        api.failures = 1
-        await election.time.advance(4)
+    election.api = api = FailingOnce()
+    first = election.join("a")
+    await election.time.advance(4)
+    await election.api.patch(LEASE, KEY, {"spec": {"holderIdentity": "thief"}})
+    api.failures = 1
+    await election.time.advance(4)
 
-        assert first.leading == ["began", "ended"]
-        with pytest.raises(LeadershipLostError, match="thief"):
-            await election.tasks["a"]
+    assert first.leading == ["began", "ended"]
+    with pytest.raises(LeadershipLostError, match="thief"):
+        await election.tasks["a"]
 
 
 async def test_a_stalled_event_loop_or_a_suspended_host_ends_the_process() -> None:
@@ -329,15 +318,14 @@ async def test_a_stalled_event_loop_or_a_suspended_host_ends_the_process() -> No
         await running
 
 
-async def test_a_leader_that_wakes_after_its_deadline_does_not_give_the_lease_back() -> None:
-    async with an_election() as election:
-        election.join("a")
-        await election.time.advance(1)
-        election.time.suspend(20)
-        before = len(election.api.writes)
-        election.tasks["a"].cancel()
-        await election.time.settle()
-        assert len(election.api.writes) == before
+async def test_a_leader_that_wakes_after_its_deadline_does_not_give_the_lease_back(election: Election) -> None:
+    election.join("a")
+    await election.time.advance(1)
+    election.time.suspend(20)
+    before = len(election.api.writes)
+    election.tasks["a"].cancel()
+    await election.time.settle()
+    assert len(election.api.writes) == before
 
 
 async def test_a_leader_cancelled_twice_leaves_no_thread_behind() -> None:

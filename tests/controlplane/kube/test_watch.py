@@ -72,69 +72,70 @@ def api() -> FakeApi:
     return made
 
 
-async def test_a_cache_lists_then_watches(api: FakeApi) -> None:
-    async with watching(api) as watched:
-        await watched.cache.wait_synced()
-        assert watched.names() == {"a", "b", "c"}
+@pytest.fixture
+async def watched(api: FakeApi) -> AsyncIterator[Watched]:
+    """A synced cache with an open stream."""
+    async with watching(api) as running:
+        await running.cache.wait_synced()
+        await running.until(lambda: len(api.streams) == 1)
+        yield running
 
-        api.put(f"{PODS}/d", a_pod())
-        api.put(f"{PODS}/a", a_pod(x=1))
-        api.drop(f"{PODS}/b")
-        await watched.until(lambda: len(watched.changes) == 6)
+
+async def test_a_cache_lists_then_watches(watched: Watched, api: FakeApi) -> None:
+    assert watched.names() == {"a", "b", "c"}
+
+    api.put(f"{PODS}/d", a_pod())
+    api.put(f"{PODS}/a", a_pod(x=1))
+    api.drop(f"{PODS}/b")
+    await watched.until(lambda: len(watched.changes) == 6)
 
     assert watched.names() == {"a", "c", "d"}
     assert watched.changes[3:] == [("d", "new"), ("a", "changed"), ("b", "gone")]
     assert watched.cache.counters.lists == 1
 
 
-async def test_a_stream_that_ends_is_resumed_without_a_list(api: FakeApi) -> None:
-    async with watching(api) as watched:
-        await watched.cache.wait_synced()
-        api.put(f"{PODS}/d", a_pod())
-        await watched.until(lambda: "d" in watched.names())
+async def test_a_stream_that_ends_is_resumed_without_a_list(watched: Watched, api: FakeApi) -> None:
+    api.put(f"{PODS}/d", a_pod())
+    await watched.until(lambda: "d" in watched.names())
 
-        api.cut()
-        api.put(f"{PODS}/e", a_pod())
-        await watched.until(lambda: "e" in watched.names())
+    api.cut()
+    api.put(f"{PODS}/e", a_pod())
+    await watched.until(lambda: "e" in watched.names())
 
     assert "resourceVersion=104" in watched.requests(WATCH)[1]
     assert watched.cache.counters.lists == 1
 
 
-async def test_a_bookmark_moves_the_resource_version(api: FakeApi) -> None:
-    async with watching(api) as watched:
-        await watched.cache.wait_synced()
-        api.bookmark(PODS, 190)
-        await watched.until(lambda: watched.cache.resource_version == 190)
+async def test_a_bookmark_moves_the_resource_version(watched: Watched, api: FakeApi) -> None:
+    api.bookmark(PODS, 190)
+    await watched.until(lambda: watched.cache.resource_version == 190)
 
-        api.cut()
-        await watched.until(lambda: len(watched.requests(WATCH)) == 2)
+    api.cut()
+    await watched.until(lambda: len(watched.requests(WATCH)) == 2)
 
     assert "resourceVersion=190" in watched.requests(WATCH)[1]
     assert watched.names() == {"a", "b", "c"}
     assert watched.cache.counters.events == 0, "nothing happened to anything"
 
 
-async def test_an_expired_version_lists_again_and_only_then_announces_deletions(api: FakeApi) -> None:
-    async with watching(api) as watched:
-        await watched.cache.wait_synced()
+async def test_an_expired_version_lists_again_and_only_then_announces_deletions(watched: Watched, api: FakeApi) -> None:
 
-        api.drop(f"{PODS}/a")
-        api.put(f"{PODS}/b", a_pod(x=1))
-        api.put(f"{PODS}/d", a_pod())
-        api.compact()
-        await watched.until(lambda: watched.names() == {"b", "c", "d"})
+    api.drop(f"{PODS}/a")
+    api.put(f"{PODS}/b", a_pod(x=1))
+    api.put(f"{PODS}/d", a_pod())
+    api.compact()
+    await watched.until(lambda: watched.names() == {"b", "c", "d"})
 
     assert watched.cache.counters.repaired == 0
 
 
-async def test_only_the_first_list_is_a_quorum_read_and_later_ones_ask_for_the_version_once(api: FakeApi) -> None:
-    async with watching(api) as watched:
-        await watched.cache.wait_synced()
-        watched.cache._limit = 2
-        api.put(f"{PODS}/d", a_pod())
-        api.compact()
-        await watched.until(lambda: "d" in watched.names())
+async def test_only_the_first_list_is_a_quorum_read_and_later_ones_ask_for_the_version_once(
+    watched: Watched, api: FakeApi
+) -> None:
+    watched.cache._limit = 2
+    api.put(f"{PODS}/d", a_pod())
+    api.compact()
+    await watched.until(lambda: "d" in watched.names())
 
     first, *again = watched.requests(LIST)
     assert first == f"{PODS}?limit=500"
@@ -162,24 +163,22 @@ async def test_the_resource_version_moves_only_with_events_and_complete_lists(ap
     assert moves == [103, 104, 105]
 
 
-async def test_a_list_does_not_remove_objects_newer_than_itself(api: FakeApi) -> None:
-    async with watching(api) as watched:
-        await watched.until(lambda: bool(api.streams))
-        newer = {"metadata": {"name": "d", "namespace": "ns", "resourceVersion": "104"}}
-        api.faults += [
-            ("GET", WATCH, status(410, "Expired")),
-            ("GET", LIST, {"metadata": {"resourceVersion": "104", "continue": "104-9"}, "items": [newer], "code": 200}),
-            ("GET", "continue=", status(500, "InternalError")),
-            (
-                "GET",
-                LIST,
-                {"metadata": {"resourceVersion": "103"}, "items": [api.objects[f"{PODS}/a"]], "code": 200},
-            ),
-        ]
-        api.cut()
-        await watched.until(lambda: "b" not in watched.names())
+async def test_a_list_does_not_remove_objects_newer_than_itself(watched: Watched, api: FakeApi) -> None:
+    newer = {"metadata": {"name": "d", "namespace": "ns", "resourceVersion": "104"}}
+    api.faults += [
+        ("GET", WATCH, status(410, "Expired")),
+        ("GET", LIST, {"metadata": {"resourceVersion": "104", "continue": "104-9"}, "items": [newer], "code": 200}),
+        ("GET", "continue=", status(500, "InternalError")),
+        (
+            "GET",
+            LIST,
+            {"metadata": {"resourceVersion": "103"}, "items": [api.objects[f"{PODS}/a"]], "code": 200},
+        ),
+    ]
+    api.cut()
+    await watched.until(lambda: "b" not in watched.names())
 
-        assert watched.names() == {"a", "d"}, "d is newer than the list that was read to its end"
+    assert watched.names() == {"a", "d"}, "d is newer than the list that was read to its end"
 
 
 async def test_a_lagging_server_is_followed_by_a_quorum_read(api: FakeApi) -> None:
@@ -194,13 +193,11 @@ async def test_a_lagging_server_is_followed_by_a_quorum_read(api: FakeApi) -> No
     assert watched.requests(LIST)[-1] == f"{PODS}?limit=500"
 
 
-async def test_a_list_older_than_asked_for_is_ignored(api: FakeApi) -> None:
-    async with watching(api) as watched:
-        await watched.cache.wait_synced()
-        api.faults.append(("GET", LIST, {"metadata": {"resourceVersion": "90"}, "items": [], "code": 200}))
-        api.put(f"{PODS}/d", a_pod())
-        api.compact()
-        await watched.until(lambda: "d" in watched.names())
+async def test_a_list_older_than_asked_for_is_ignored(watched: Watched, api: FakeApi) -> None:
+    api.faults.append(("GET", LIST, {"metadata": {"resourceVersion": "90"}, "items": [], "code": 200}))
+    api.put(f"{PODS}/d", a_pod())
+    api.compact()
+    await watched.until(lambda: "d" in watched.names())
 
     assert not [name for name, how in watched.changes if how == "gone"]
     assert watched.requests(LIST)[-1] == f"{PODS}?limit=500"
@@ -215,17 +212,15 @@ async def test_a_rewound_history_ends_the_process(api: FakeApi) -> None:
                 await cache.run()
 
 
-async def test_an_event_older_than_the_resource_version_brings_nothing_back(api: FakeApi) -> None:
-    async with watching(api) as watched:
-        await watched.cache.wait_synced()
-        stale = dict(api.objects[f"{PODS}/a"])
-        api.drop(f"{PODS}/a")
-        api._record("ADDED", f"{PODS}/a", stale)
-        api.put(f"{PODS}/d", a_pod())
-        await watched.until(lambda: "d" in watched.names())
+async def test_an_event_older_than_the_resource_version_brings_nothing_back(watched: Watched, api: FakeApi) -> None:
+    stale = dict(api.objects[f"{PODS}/a"])
+    api.drop(f"{PODS}/a")
+    api._record("ADDED", f"{PODS}/a", stale)
+    api.put(f"{PODS}/d", a_pod())
+    await watched.until(lambda: "d" in watched.names())
 
-        assert "a" not in watched.names()
-        assert watched.cache.resource_version == 105
+    assert "a" not in watched.names()
+    assert watched.cache.resource_version == 105
 
 
 @pytest.mark.parametrize(
@@ -268,14 +263,12 @@ async def test_the_cache_lists_again_about_every_hour_with_jitter(api: FakeApi, 
         await watched.until(lambda: watched.cache.counters.lists == 2)
 
 
-async def test_an_error_event_with_410_lists_again(api: FakeApi) -> None:
-    async with watching(api) as watched:
-        await watched.cache.wait_synced()
-        api.raw_line(PODS, b'{"type":"ERROR","object":{"kind":"Status","code":410,"reason":"Expired"}}\n')
-        await watched.until(lambda: watched.cache.counters.lists == 2)
+async def test_an_error_event_with_410_lists_again(watched: Watched, api: FakeApi) -> None:
+    api.raw_line(PODS, b'{"type":"ERROR","object":{"kind":"Status","code":410,"reason":"Expired"}}\n')
+    await watched.until(lambda: watched.cache.counters.lists == 2)
 
-        assert watched.cache.synced
-        assert watched.names() == {"a", "b", "c"}
+    assert watched.cache.synced
+    assert watched.names() == {"a", "b", "c"}
 
 
 @pytest.mark.parametrize(
@@ -287,17 +280,16 @@ async def test_an_error_event_with_410_lists_again(api: FakeApi) -> None:
     ],
     ids=["error event", "truncated", "no newline at the end"],
 )
-async def test_a_broken_stream_is_resumed_and_a_partial_event_is_ignored(api: FakeApi, line: bytes) -> None:
-    async with watching(api) as watched:
-        await watched.cache.wait_synced()
-        await watched.until(lambda: len(api.streams) == 1)
-        api.raw_line(PODS, line)
-        await watched.until(lambda: len(watched.requests(WATCH)) == 2)
+async def test_a_broken_stream_is_resumed_and_a_partial_event_is_ignored(
+    watched: Watched, api: FakeApi, line: bytes
+) -> None:
+    api.raw_line(PODS, line)
+    await watched.until(lambda: len(watched.requests(WATCH)) == 2)
 
-        assert watched.names() == {"a", "b", "c"}
-        assert "resourceVersion=103" in watched.requests(WATCH)[1]
-        assert watched.cache.counters.lists == 1
-        assert watched.cache.synced
+    assert watched.names() == {"a", "b", "c"}
+    assert "resourceVersion=103" in watched.requests(WATCH)[1]
+    assert watched.cache.counters.lists == 1
+    assert watched.cache.synced
 
 
 @pytest.mark.parametrize(
@@ -352,33 +344,31 @@ def event(kind: bytes, name: bytes, version: int) -> bytes:
     return b'{"type":"%s","object":%s}\n' % (kind, DEEP % (name, version, NESTED))
 
 
-async def test_an_unreadable_object_costs_only_itself(api: FakeApi, caplog: pytest.LogCaptureFixture) -> None:
-    async with watching(api) as watched:
-        await watched.cache.wait_synced()
-        await watched.until(lambda: len(api.streams) == 1)
-        cached = watched.cache.get(Key("ns", "a"))
-        api.version = 111
-        api.raw_line(PODS, event(b"MODIFIED", b"a", 110) + event(b"MODIFIED", b"a", 111))
-        await watched.until(lambda: watched.cache.resource_version == 111)
-        api.put(f"{PODS}/d", a_pod())
-        await watched.until(lambda: "d" in watched.names())
+async def test_an_unreadable_object_costs_only_itself(
+    watched: Watched, api: FakeApi, caplog: pytest.LogCaptureFixture
+) -> None:
+    cached = watched.cache.get(Key("ns", "a"))
+    api.version = 111
+    api.raw_line(PODS, event(b"MODIFIED", b"a", 110) + event(b"MODIFIED", b"a", 111))
+    await watched.until(lambda: watched.cache.resource_version == 111)
+    api.put(f"{PODS}/d", a_pod())
+    await watched.until(lambda: "d" in watched.names())
 
-        assert watched.cache.get(Key("ns", "a")) == cached
-        assert "resourceVersion=111" in watched.requests(WATCH)[1]
-        assert watched.cache.counters.lists == 1
-        assert watched.cache.counters.unreadable == 2
-        assert caplog.text.count("cannot read an object") == 1
+    assert watched.cache.get(Key("ns", "a")) == cached
+    assert "resourceVersion=111" in watched.requests(WATCH)[1]
+    assert watched.cache.counters.lists == 1
+    assert watched.cache.counters.unreadable == 2
+    assert caplog.text.count("cannot read an object") == 1
 
 
 @pytest.mark.parametrize(("version", "left"), [(110, {"b", "c"}), (50, {"a", "b", "c"})], ids=["ours", "earlier"])
-async def test_the_deletion_of_an_unreadable_object_is_applied(api: FakeApi, version: int, left: set[str]) -> None:
-    async with watching(api) as watched:
-        await watched.cache.wait_synced()
-        await watched.until(lambda: len(api.streams) == 1)
-        api.raw_line(PODS, event(b"DELETED", b"a", version))
-        await watched.until(lambda: len(watched.requests(WATCH)) == 2)
+async def test_the_deletion_of_an_unreadable_object_is_applied(
+    watched: Watched, api: FakeApi, version: int, left: set[str]
+) -> None:
+    api.raw_line(PODS, event(b"DELETED", b"a", version))
+    await watched.until(lambda: len(watched.requests(WATCH)) == 2)
 
-        assert watched.names() == left
+    assert watched.names() == left
 
 
 async def test_fields_that_a_cache_removes_may_have_any_depth(api: FakeApi) -> None:
@@ -393,47 +383,39 @@ async def test_fields_that_a_cache_removes_may_have_any_depth(api: FakeApi) -> N
         assert watched.cache.counters.unreadable == 0
 
 
-async def test_an_unreadable_item_is_not_absent_and_does_not_block_others(api: FakeApi) -> None:
-    async with watching(api) as watched:
-        await watched.cache.wait_synced()
-        await watched.until(lambda: len(api.streams) == 1)
-        others = b",".join(json.dumps(api.put(f"{PODS}/{name}", a_pod())).encode() for name in ("d", "e"))
-        items = DEEP % (b"a", 109, NESTED) + b"," + others
-        body = b'{"kind":"PodList","items":[%s],"metadata":{"resourceVersion":"110"}}\n' % items
-        api.version = 110
-        api.faults.append(("GET", LIST, web.Response(body=body)))
-        api.compact()
-        await watched.until(lambda: watched.cache.resource_version == 110)
+async def test_an_unreadable_item_is_not_absent_and_does_not_block_others(watched: Watched, api: FakeApi) -> None:
+    others = b",".join(json.dumps(api.put(f"{PODS}/{name}", a_pod())).encode() for name in ("d", "e"))
+    items = DEEP % (b"a", 109, NESTED) + b"," + others
+    body = b'{"kind":"PodList","items":[%s],"metadata":{"resourceVersion":"110"}}\n' % items
+    api.version = 110
+    api.faults.append(("GET", LIST, web.Response(body=body)))
+    api.compact()
+    await watched.until(lambda: watched.cache.resource_version == 110)
 
-        assert watched.names() == {"a", "d", "e"}, "a is there, b and c are not"
-        assert watched.cache.counters.unreadable == 1
-        assert watched.cache.synced
+    assert watched.names() == {"a", "d", "e"}, "a is there, b and c are not"
+    assert watched.cache.counters.unreadable == 1
+    assert watched.cache.synced
 
 
-async def test_a_list_with_an_item_without_a_readable_key_removes_nothing(api: FakeApi) -> None:
-    async with watching(api) as watched:
-        await watched.cache.wait_synced()
-        await watched.until(lambda: len(api.streams) == 1)
-        api.faults.append(("GET", LIST, {"metadata": {"resourceVersion": "103"}, "items": [{}], "code": 200}))
-        watched.clock.seconds += 5000
-        api.cut()
-        await watched.until(lambda: watched.cache.counters.lists == 2 and len(api.streams) == 1)
+async def test_a_list_with_an_item_without_a_readable_key_removes_nothing(watched: Watched, api: FakeApi) -> None:
+    api.faults.append(("GET", LIST, {"metadata": {"resourceVersion": "103"}, "items": [{}], "code": 200}))
+    watched.clock.seconds += 5000
+    api.cut()
+    await watched.until(lambda: watched.cache.counters.lists == 2 and len(api.streams) == 1)
 
-        assert watched.names() == {"a", "b", "c"}
+    assert watched.names() == {"a", "b", "c"}
 
 
-async def test_an_incomplete_list_removes_nothing(api: FakeApi) -> None:
-    async with watching(api) as watched:
-        await watched.cache.wait_synced()
-        api.faults += [
-            ("GET", LIST, {"metadata": {"resourceVersion": "200", "continue": "103-1"}, "items": [], "code": 200}),
-            ("GET", "continue=", status(500, "InternalError")),
-            ("GET", LIST, b'{"metadata":{"resourceVersion":"200"},"items":['),
-            ("GET", LIST, status(503, "ServiceUnavailable")),
-        ]
-        api.put(f"{PODS}/d", a_pod())
-        api.compact()
-        await watched.until(lambda: "d" in watched.names())
+async def test_an_incomplete_list_removes_nothing(watched: Watched, api: FakeApi) -> None:
+    api.faults += [
+        ("GET", LIST, {"metadata": {"resourceVersion": "200", "continue": "103-1"}, "items": [], "code": 200}),
+        ("GET", "continue=", status(500, "InternalError")),
+        ("GET", LIST, b'{"metadata":{"resourceVersion":"200"},"items":['),
+        ("GET", LIST, status(503, "ServiceUnavailable")),
+    ]
+    api.put(f"{PODS}/d", a_pod())
+    api.compact()
+    await watched.until(lambda: "d" in watched.names())
 
     assert ("a", "gone") not in watched.changes
     assert api.faults == []
@@ -459,15 +441,13 @@ async def test_an_expired_continue_token_restarts_the_list(api: FakeApi) -> None
     assert watched.cache.counters.lists == 2
 
 
-async def test_an_unreachable_server_leaves_the_cache_as_it_is(api: FakeApi) -> None:
-    async with watching(api) as watched:
-        await watched.cache.wait_synced()
-        api.faults += [("GET", WATCH, status(503, "ServiceUnavailable")) for _unused in range(5)]
-        api.cut()
-        await watched.until(lambda: not api.faults)
+async def test_an_unreachable_server_leaves_the_cache_as_it_is(watched: Watched, api: FakeApi) -> None:
+    api.faults += [("GET", WATCH, status(503, "ServiceUnavailable")) for _unused in range(5)]
+    api.cut()
+    await watched.until(lambda: not api.faults)
 
-        assert watched.cache.synced
-        assert watched.names() == {"a", "b", "c"}
+    assert watched.cache.synced
+    assert watched.names() == {"a", "b", "c"}
 
 
 async def test_a_stopped_cache_is_empty_and_lists_when_it_runs_again(api: FakeApi) -> None:
@@ -518,31 +498,26 @@ async def test_the_back_off_is_bounded_and_jittered_and_honours_the_server(api: 
     assert watched.pauses == pytest.approx([0.1, 0.2, 0.4, 0.8, 1.6, 2.0, 11.0])
 
 
-async def test_a_stream_that_ends_at_once_does_not_become_a_busy_loop(api: FakeApi) -> None:
-    async with watching(api) as watched:
-        await watched.cache.wait_synced()
-        await watched.until(lambda: bool(api.streams))
-        before = len(watched.pauses)
-        api.faults += [("GET", WATCH, web.Response()) for _unused in range(3)]
-        watched.clock.seconds += 300
-        api.cut()
-        await watched.until(lambda: not api.faults and bool(api.streams))
+async def test_a_stream_that_ends_at_once_does_not_become_a_busy_loop(watched: Watched, api: FakeApi) -> None:
+    before = len(watched.pauses)
+    api.faults += [("GET", WATCH, web.Response()) for _unused in range(3)]
+    watched.clock.seconds += 300
+    api.cut()
+    await watched.until(lambda: not api.faults and bool(api.streams))
 
     assert len(watched.pauses) == before + 3, "the one that lasted is opened again at once"
 
 
-async def test_silently_lost_events_are_repaired_and_counted(api: FakeApi) -> None:
-    async with watching(api) as watched:
-        await watched.cache.wait_synced()
-        # a change without an event, and a bookmark with its version
-        api.objects[f"{PODS}/a"]["metadata"]["resourceVersion"] = "150"
-        api.version = 160
-        api.bookmark(PODS, 160)
-        await watched.until(lambda: watched.cache.resource_version == 160)
+async def test_silently_lost_events_are_repaired_and_counted(watched: Watched, api: FakeApi) -> None:
+    # a change without an event, and a bookmark with its version
+    api.objects[f"{PODS}/a"]["metadata"]["resourceVersion"] = "150"
+    api.version = 160
+    api.bookmark(PODS, 160)
+    await watched.until(lambda: watched.cache.resource_version == 160)
 
-        watched.clock.seconds += 3601
-        api.cut()
-        await watched.until(lambda: watched.cache.counters.lists == 2)
-        await watched.until(lambda: ("a", "changed") in watched.changes)
+    watched.clock.seconds += 3601
+    api.cut()
+    await watched.until(lambda: watched.cache.counters.lists == 2)
+    await watched.until(lambda: ("a", "changed") in watched.changes)
 
     assert watched.cache.counters.repaired == 1

@@ -68,8 +68,8 @@ def last_count(console: str) -> int:
     return max(map(int, re.findall(r"virtops-guest: counter ([0-9]+)", console)), default=0)
 
 
-async def until(condition: Callable[[], object], what: str, pod: LauncherPod, seconds: float = 60) -> None:
-    """Poll a condition outside of this process."""
+async def until(condition: Callable[[], object], what: str, pod: LauncherPod, seconds: float = 240) -> None:
+    """Poll a condition outside of this process. A boot takes three seconds on an idle machine."""
     deadline = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > deadline or pod.process is None or pod.process.poll() is not None:

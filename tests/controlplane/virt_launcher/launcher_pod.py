@@ -148,7 +148,7 @@ class LauncherPod:
         """Send SIGTERM, as the kubelet does first."""
         _run("runc", "kill", self.name, "TERM")
 
-    def wait(self, timeout: float = 60) -> int:
+    def wait(self, timeout: float = 240) -> int:
         """Wait for the Pod's end, and check that the launcher logged no exception. Return the exit code."""
         assert self.process is not None
         code = self.process.wait(timeout)

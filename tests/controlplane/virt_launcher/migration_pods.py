@@ -187,14 +187,14 @@ class Migration:
         """Wait until the source's libvirt has ended the migration."""
         guest = await self.at_source.guest(UID)
         assert guest is not None
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 240
         while (await guest.progress()).total:
             assert time.monotonic() < deadline, self.source.log
             await asyncio.sleep(0.02)
 
     async def _until(self, is_right: Callable[[States], bool], wanted: str) -> None:
         """Poll libvirt, which does not send an event for every change."""
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 240
         while not is_right(states := await self.states()):
             if time.monotonic() > deadline:
                 raise AssertionError(f"{states} and not {wanted}\n{self.source.log}\n{self.target.log}")

@@ -102,7 +102,7 @@ async def test_a_guest_ends_its_own_run(
     guest = await define(pod, connection, a_domain(pod, devices, **domain))
     await guest.start()
 
-    assert pod.wait(240) == code
+    assert pod.wait() == code
     assert pod.termination_message == message
     await connection.close()
 
@@ -127,7 +127,7 @@ async def test_a_guest_reset_by_its_watchdog_boots_again_in_its_pod(launch: Call
     guest = await define(pod, connection, a_domain(pod, {"watchdog": {"name": "dog"}}))
     await guest.start()
 
-    await until(lambda: pod.console.count("virtops-guest: seed on") == 2, "second boot", pod, seconds=240)
+    await until(lambda: pod.console.count("virtops-guest: seed on") == 2, "second boot", pod)
 
     assert await guest.state() == State(Life.RUNNING, "booted")
     pod.terminate()

@@ -120,7 +120,7 @@ async def test_console_clients_talk_to_the_guest_one_after_another(booted: Boote
     for name in ("first", "second"):
         reader, writer = await asyncio.open_unix_connection(str(path))
         try:
-            async with asyncio.timeout(60):
+            async with asyncio.timeout(240):
                 await press_enter_until_login(reader, writer)
                 writer.write(f"no-{name}\n".encode())
                 await reader.readuntil(f"no-{name}".encode())

@@ -38,7 +38,7 @@ CANCELED = State(Life.RUNNING, "migration_canceled")
 MIGRATES, MIGRATED = State(Life.PAUSED, "migration"), State(Life.SHUT_OFF, "migrated")
 WHOLE = State(Life.PAUSED, "user")
 """State at the target in all cases."""
-SECONDS = 60.0
+SECONDS = 240.0
 
 
 @pytest_asyncio.fixture(loop_scope="session", scope="module")
