@@ -239,6 +239,18 @@ def test_a_read_object_outside_the_selection_is_shown_until_the_cache_moves_and_
     assert stage.is_idle()
 
 
+def test_a_read_is_not_shown_when_the_cache_is_as_new(stage: Stage) -> None:
+    stage.cache.see(an_object(7))
+    stage.overlay.record_read(WEB, an_object(7))
+    assert stage.is_idle()
+
+
+def test_a_delete_of_an_object_being_deleted_is_not_remembered(stage: Stage) -> None:
+    stage.cache.see(an_object(5, **DELETING))
+    stage.overlay.record_delete(WEB, "u1")
+    assert stage.is_idle()
+
+
 def test_an_error_in_a_subscriber_does_not_keep_a_change_from_the_others(
     stage: Stage, caplog: pytest.LogCaptureFixture
 ) -> None:
