@@ -1,13 +1,14 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""virt-api's answers about a machine in any state, and the result after the controller has come to rest."""
+"""A machine in any state: virt-api's answers, and the result after the controller has come to rest."""
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import count, product
 from typing import Any, assert_never
 
@@ -60,16 +61,14 @@ ODD = {"action": "Start", "data": {"onTheMoon": "yes"}}
 STRATEGIES = (*BUILT, "WaitAsReceiver")
 INSTANCES: dict[str, VirtualMachineInstance | None] = {
     "none": None,
-    **{phase or "fresh": a_vmi(phase) for phase in ("", "Pending", "Scheduling", "Scheduled", "WaitingForSync")},
+    **{phase or "fresh": a_vmi(phase) for phase in ("", "Scheduling", "WaitingForSync")},
     **{phase: a_vmi(phase, ran=True) for phase in ("Running", "Unknown", "Succeeded", "Failed")},
     "never ran": a_vmi("Failed"),
     "going": a_vmi("Running", ran=True, deleting=True),
     "fresh and going": a_vmi(deleting=True),
-    "unknown and going": a_vmi("Unknown", ran=True, deleting=True),
     "over and going": a_vmi("Failed", ran=True, deleting=True),
     "orphan": a_vmi("Running", ran=True, owner=None),
     "orphan, over": a_vmi("Succeeded", ran=True, owner=None),
-    "orphan, unknown": a_vmi("Unknown", ran=True, owner=None),
     "foreign": a_vmi("Running", ran=True, owner="somebody"),
     "foreign, over": a_vmi("Failed", owner="somebody"),
 }
@@ -132,9 +131,15 @@ class Played:
         return self.alive is not None and self.world.own is not None and self.world.own.spec.is_start_paused
 
     @property
-    def is_told(self) -> bool:
+    def is_reported(self) -> bool:
         """The status shows a user why nothing happens."""
         return bool(self.dropped) or conditions.is_true(self.world.vm.status.conditions, "Failure")
+
+
+@cache
+def rest_of(scene: Scene) -> Played:
+    """Return the result of a scene, for reading only."""
+    return run_to_rest(the_scene(*scene))
 
 
 def run_to_rest(world: World) -> Played:
