@@ -55,13 +55,15 @@ class Told:
     """Events, recorded instead of written."""
 
     events: list[tuple[str, str, str]] = field(default_factory=list)
+    kinds: list[Kind] = field(default_factory=list)
+    """Of the events, in their order."""
     occurrences: list[tuple[str, str]] = field(default_factory=list)
     dropped: list[str] = field(default_factory=list)
     """UIDs of VMs with a request that was dropped, as their status reports."""
 
     def record(self, regarding: Regarding, kind: Kind, reason: str, message: str, *, occurrence: str = "") -> None:
-        del kind
         self.events.append((str(regarding.key), reason, message))
+        self.kinds.append(kind)
         self.occurrences.append((reason, occurrence))
         if reason == "RequestDropped":
             self.dropped.append(regarding.uid)

@@ -81,15 +81,6 @@ async def test_a_running_migration_is_cancelled_and_its_source_ends_it(stage: St
     assert MIGRATION_TARGET_NODE not in stage.instance()["metadata"]["labels"]
 
 
-async def test_an_ended_target_fails_the_migration(stage: Stage) -> None:
-    await stage.until("Running")
-    wipe(stage)
-    stage.end_pod(stage.target)
-    await stage.work()
-    assert stage.state["failureReason"] == "the target Pod is down"
-    assert is_at_source(stage)
-
-
 async def test_a_guest_whose_copy_is_complete_is_committed_and_its_source_deleted(stage: Stage) -> None:
     await stage.until("ready")
     target, source = stage.target, stage.source
@@ -155,15 +146,6 @@ async def test_later_writes_do_not_hide_a_deleted_migration(stage: Stage) -> Non
     assert stage.pods == [stage.source]
 
 
-async def test_the_label_is_removed_when_nothing_else_remains(stage: Stage) -> None:
-    await stage.until("Running")
-    stage.fail()
-    wipe(stage)
-    stage.lose_pod(stage.target)
-    await reconcile(stage.orphan, WEB)
-    assert MIGRATION_TARGET_NODE not in stage.instance()["metadata"]["labels"]
-
-
 async def test_a_deleted_instance_is_forgotten(stage: Stage) -> None:
     await stage.until("Running")
     stage.fail()
@@ -173,27 +155,6 @@ async def test_a_deleted_instance_is_forgotten(stage: Stage) -> None:
     stage.store.patch(VIRTUAL_MACHINE_INSTANCE, WEB, {"metadata": {"finalizers": None}})
     stage.delete_instance()
     assert stage.orphan._told == {}
-
-
-async def test_the_former_source_is_deleted_although_a_later_migration_was_handed_over(stage: Stage) -> None:
-    await stage.until("ready")
-    source = stage.source
-    wipe(stage)
-    stage.leave()
-    stage.catch_up()
-    await reconcile(stage.vmi_reconciler, WEB)
-    stage.catch_up()
-    first = stage.target
-    stage.migrate("again")
-    for step in (None, "up"):
-        if step is not None:
-            stage.set_pod(next(key for key in stage.pods if key not in (source, first)), node="node-3")
-        await reconcile(stage.reconciler, AGAIN)
-        stage.catch_up()
-    assert (stage.state["sourcePod"], len(stage.pods)) == (first.name, 3)
-    await stage.work("again")
-    assert source not in stage.pods
-    assert (stage.phase(AGAIN), len(stage.pods)) == ("PreparingTarget", 2)
 
 
 async def test_a_pod_with_another_controller_stays(stage: Stage) -> None:
@@ -214,21 +175,6 @@ async def test_the_remains_of_a_finished_run_are_left_to_its_own_controller(stag
     stage.calls.clear()
     assert await reconcile(stage.orphan, WEB) == Outcome()
     assert stage.calls == []
-
-
-async def test_a_confirmed_deletion_is_remembered(stage: Stage) -> None:
-    await stage.until("PreparingTarget")
-    wipe(stage)
-    stage.catch_up()
-    note = {"metadata": {"annotations": {"told": "meanwhile"}}}
-    stage.direct.meanwhile["patch VirtualMachineInstance"] = lambda: stage.store.patch(
-        VIRTUAL_MACHINE_INSTANCE, WEB, note
-    )
-    outcome = await reconcile(stage.orphan, WEB)
-    assert isinstance(outcome.error, Conflict)
-    stage.catch_up(VIRTUAL_MACHINE_INSTANCE, POD)
-    await reconcile(stage.orphan, WEB)
-    assert MIGRATION_TARGET_NODE not in stage.instance()["metadata"]["labels"]
 
 
 @pytest.mark.parametrize("resource", [VIRTUAL_MACHINE_INSTANCE_MIGRATION, POD, VIRTUAL_MACHINE_INSTANCE])

@@ -80,34 +80,34 @@ WFFC = own("WaitForFirstConsumer")
 UNBOUND = {"is_volume_unbound": True}
 BOUND = {"bound_claims": frozenset({"disk"})}
 
+PREPARING, VOLUME_ERROR = printable_statuses.PROVISIONING, printable_statuses.DATA_VOLUME_ERROR
+BINDING, STOPPED = printable_statuses.WAITING_FOR_VOLUME_BINDING, printable_statuses.STOPPED
+SUCCEEDED = a_vmi("Succeeded", ran=True)
+UNPOPULATED = own("PendingPopulation")
+
 WORDS: dict[str, tuple[DataVolumeLookup, str, Any, dict[str, Any], str]] = {
+    # DataVolumes, strategy, instance, facts, printable status; numbers: precedence in KubeVirt
     "6 before 7": (own("Failed"), "Always", LOST, {}, printable_statuses.PVC_NOT_FOUND),
-    "7: failed": (own("Failed"), "Always", None, {}, printable_statuses.DATA_VOLUME_ERROR),
-    "7: an error": (own("Pending", conditions=ERROR), "Always", None, {}, printable_statuses.DATA_VOLUME_ERROR),
-    "7: halted, too": (own("Failed"), "Halted", None, {}, printable_statuses.DATA_VOLUME_ERROR),
-    "7 before 8": (own("Failed"), "Always", UNPLACED, {}, printable_statuses.DATA_VOLUME_ERROR),
+    "7: failed": (own("Failed"), "Always", None, {}, VOLUME_ERROR),
+    "7: an error": (own("Pending", conditions=ERROR), "Always", None, {}, VOLUME_ERROR),
+    "7: halted": (own("Failed"), "Halted", None, {}, VOLUME_ERROR),
+    "7 before 8": (own("Failed"), "Always", UNPLACED, {}, VOLUME_ERROR),
     "8 before 9": (FILLING, "Always", UNPLACED, {}, printable_statuses.UNSCHEDULABLE),
-    "9: being filled": (FILLING, "Always", None, {}, printable_statuses.PROVISIONING),
-    "9: halted, too": (FILLING, "Halted", None, {}, printable_statuses.PROVISIONING),
-    "9 before 10": (FILLING, "Always", None, UNBOUND, printable_statuses.PROVISIONING),
-    "9: bound, about to be filled": (WFFC, "Always", None, BOUND, printable_statuses.PROVISIONING),
-    "9 before 11": (FILLING, "Always", PULLING, {}, printable_statuses.PROVISIONING),
-    "10: waits for a consumer": (WFFC, "Always", None, UNBOUND, printable_statuses.WAITING_FOR_VOLUME_BINDING),
-    "10: not of a halted one": (WFFC, "Halted", None, UNBOUND, printable_statuses.STOPPED),
-    "10: with an instance": (WFFC, "Manual", a_vmi("Pending"), UNBOUND, printable_statuses.WAITING_FOR_VOLUME_BINDING),
-    "10: not of a Once that is over": (WFFC, "Once", a_vmi("Succeeded", ran=True), UNBOUND, printable_statuses.STOPPED),
-    "10: between two runs": (
-        WFFC,
-        "Always",
-        a_vmi("Succeeded", ran=True),
-        UNBOUND,
-        printable_statuses.WAITING_FOR_VOLUME_BINDING,
-    ),
-    "10 before 11": (own("Succeeded"), "Always", PULLING, UNBOUND, printable_statuses.WAITING_FOR_VOLUME_BINDING),
-    "a running one is": (own("Failed"), "Always", RUNNING, {}, printable_statuses.RUNNING),
-    "none is seen": (NONE, "Halted", None, {}, printable_statuses.STOPPED),
-    "populated for a consumer": (own("PendingPopulation"), "Halted", None, {}, printable_statuses.STOPPED),
-    "filled": (own("Succeeded"), "Halted", None, {}, printable_statuses.STOPPED),
+    "9: being filled": (FILLING, "Always", None, {}, PREPARING),
+    "9: halted": (FILLING, "Halted", None, {}, PREPARING),
+    "9 before 10": (FILLING, "Always", None, UNBOUND, PREPARING),
+    "9: bound, about to be filled": (WFFC, "Always", None, BOUND, PREPARING),
+    "9 before 11": (FILLING, "Always", PULLING, {}, PREPARING),
+    "10: waits for a consumer": (WFFC, "Always", None, UNBOUND, BINDING),
+    "10: not of a halted one": (WFFC, "Halted", None, UNBOUND, STOPPED),
+    "10: with an instance": (WFFC, "Manual", a_vmi("Pending"), UNBOUND, BINDING),
+    "10: not of a Once that is over": (WFFC, "Once", SUCCEEDED, UNBOUND, STOPPED),
+    "10: between two runs": (WFFC, "Always", SUCCEEDED, UNBOUND, BINDING),
+    "10 before 11": (own("Succeeded"), "Always", PULLING, UNBOUND, BINDING),
+    "running": (own("Failed"), "Always", RUNNING, {}, printable_statuses.RUNNING),
+    "none is seen": (NONE, "Halted", None, {}, STOPPED),
+    "populated for a consumer, halted": (UNPOPULATED, "Halted", None, {}, STOPPED),
+    "filled": (own("Succeeded"), "Halted", None, {}, STOPPED),
 }
 
 
