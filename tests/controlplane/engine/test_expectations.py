@@ -100,7 +100,7 @@ def test_a_sent_delete_depends_on_a_response_newer_than_the_cache() -> None:
     answered = replace(SENT, answer=replace(ANSWER, is_deleting=True))
     expectation = advance(answered, HERE, 9)
     assert expectation is not None
-    assert not expectation.is_delete_sent, "the answer is newer than the cache, and says that it is being deleted"
+    assert not expectation.is_delete_sent, "the response is newer than the cache and has a deletionTimestamp"
 
 
 @pytest.mark.parametrize(

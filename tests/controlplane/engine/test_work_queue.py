@@ -39,7 +39,7 @@ def test_a_requeue_brings_a_key_back_in_time_and_a_change_earlier() -> None:
     queue.add(WEB, 59)
     assert queue.take(59) == WEB
     queue.finish(WEB, 59, failed=False)
-    assert queue.next_due() is None, "the alarm belonged to a decision that is made anew"
+    assert queue.next_due() is None, "the requeue belonged to the previous decision"
 
 
 def test_an_event_does_not_shorten_the_back_off() -> None:

@@ -280,7 +280,7 @@ def babble(caller: Caller, program: int, procedure: int, serial: int) -> bool:
     return False
 
 
-def refuse_to_be_left(caller: Caller, program: int, procedure: int, serial: int) -> bool:
+def fail_endings(caller: Caller, program: int, procedure: int, serial: int) -> bool:
     """Fail every call that ends a connection, with an error message that is not UTF-8."""
     if program != PROGRAM or procedure not in (CLOSE, DEREGISTER, UNWATCH):
         return False
@@ -362,10 +362,10 @@ ATTACKS: dict[str, tuple[Behaviour, dict[str, bool]]] = {
     "floods lifecycle events": (flood(EVENTS), {}),
     "answers define, hangs start": (deaf_to(START), {}),
     "holds nearly all of 32 MiB": (hold(32 << 20, [0]), {}),
-    "asks whether we are there, and reads no answer": (ping_from(STATE), {}),
+    "sends keepalives and reads no answer": (ping_from(STATE), {}),
     "16 MiB of XML": (describe(b"x" * (16 << 20)), {}),
-    "says nothing that is text": (babble, {}),
-    "refuses to be left, in bytes that are no text": (refuse_to_be_left, {}),
+    "sends no valid UTF-8": (babble, {}),
+    "fails every call that ends a connection, without valid UTF-8": (fail_endings, {}),
     "ignores CLOSE": (deaf_to(CLOSE, DEREGISTER, UNWATCH), {}),
     "closes at once after accept": (GOOD, {"hangs_up": True}),
     "never accepts, its queue of callers full": (GOOD, {"accepts": False}),

@@ -55,7 +55,7 @@ async def test_an_answer_is_returned_unchanged(spawn: SPAWN) -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "kind", "said"),
+    ("answer", "kind", "text"),
     [
         (
             b"x" * (RESPONSE_LIMIT + 1),
@@ -67,16 +67,16 @@ async def test_an_answer_is_returned_unchanged(spawn: SPAWN) -> None:
     ids=["too long", "not UTF-8"],
 )
 async def test_an_invalid_answer_does_not_close_the_connection(
-    spawn: SPAWN, answer: bytes, kind: type[HypervisorError], said: str
+    spawn: SPAWN, answer: bytes, kind: type[HypervisorError], text: str
 ) -> None:
     connection, guest = await reach(spawn(hostile.answer_agent(answer)))
-    with pytest.raises(kind, match=said):
+    with pytest.raises(kind, match=text):
         await guest.ask_agent(PING, 1)
     assert await guest.state()
     await connection.close()
 
 
-@pytest.mark.parametrize("is_waited_for", [True, False], ids=["waited for", "nobody waits any more"])
+@pytest.mark.parametrize("is_waited_for", [True, False], ids=["waited for", "its caller was cancelled"])
 async def test_a_command_without_an_answer_leaves_no_thread(
     spawn: SPAWN, monkeypatch: pytest.MonkeyPatch, is_waited_for: bool
 ) -> None:

@@ -32,7 +32,7 @@ def test_errors_are_translated_by_name(on_fake: OnFake, code: str, origin: str, 
 
 
 @pytest.mark.parametrize(
-    ("said", "expected"),
+    ("text", "expected"),
     [
         ("could not open kernel file '/img/kernel-boot/nope': No such file or directory", "InvalidDomain"),
         ("qemu: error reading initrd /img/kernel-boot/nope: No such file", "InvalidDomain"),
@@ -40,9 +40,9 @@ def test_errors_are_translated_by_name(on_fake: OnFake, code: str, origin: str, 
         ("cannot set up guest memory 'pc.ram': Cannot allocate memory", "HypervisorError"),
     ],
 )
-def test_a_permanent_boot_failure_is_an_invalid_domain(on_fake: OnFake, said: str, expected: str) -> None:
-    text = f"internal error: process exited while connecting to monitor: qemu-system-x86_64: {said}"
-    raised = libvirtError(text, on_fake.libvirt.VIR_ERR_INTERNAL_ERROR, on_fake.libvirt.VIR_FROM_QEMU)
+def test_a_permanent_boot_failure_is_an_invalid_domain(on_fake: OnFake, text: str, expected: str) -> None:
+    message = f"internal error: process exited while connecting to monitor: qemu-system-x86_64: {text}"
+    raised = libvirtError(message, on_fake.libvirt.VIR_ERR_INTERNAL_ERROR, on_fake.libvirt.VIR_FROM_QEMU)
     assert type(on_fake.errors.translate("start domain web", raised)).__name__ == expected
 
 

@@ -103,7 +103,7 @@ def not_held_up_by(server: Hostile) -> Iterator[None]:
     timer.start()
     try:
         yield
-        assert timer.is_alive(), "somebody waited for the attacker"
+        assert timer.is_alive(), "code waited for the attacker"
     finally:
         timer.cancel()
         timer.join()
@@ -289,7 +289,7 @@ async def test_the_peer_with_the_largest_partial_message_is_cut_off_first(
         await connection.close()
 
 
-@pytest.mark.parametrize("procedure", [hostile.STATE, hostile.START], ids=["nobody waits", "a call is under way"])
+@pytest.mark.parametrize("procedure", [hostile.STATE, hostile.START], ids=["no call", "during a call"])
 async def test_a_peer_that_sends_keepalives_and_reads_no_answers_is_cut_off(
     spawn: SPAWN, procedure: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -332,7 +332,7 @@ async def test_a_lingering_socket_blocks_no_neighbour_and_its_sender_is_cut_off(
             while not isinstance(last, ConnectionClosed):
                 last = await connection.events.get()
         await start(neighbour)
-        assert rescue.is_alive(), "somebody waited for the attacker"
+        assert rescue.is_alive(), "code waited for the attacker"
         assert last == ConnectionClosed(BLOCKED_BY_PEER)
     finally:
         rescue.cancel()

@@ -129,7 +129,7 @@ async def test_data_from_libvirt_passes(between: Between) -> None:
 
 
 @pytest.mark.parametrize(
-    "said",
+    "data",
     [
         pytest.param(EVENT_OF_START, id="an event"),
         pytest.param(ANSWER + EVENT_OF_START[:28], id="the head of one behind an answer"),
@@ -141,8 +141,8 @@ async def test_data_from_libvirt_passes(between: Between) -> None:
         pytest.param(bytes(4) + ANSWER[4:], id="an answer of no length"),
     ],
 )
-async def test_an_unexpected_message_closes_an_unopened_connection(between: Between, said: bytes) -> None:
-    between.other.sendall(said)
+async def test_an_unexpected_message_closes_an_unopened_connection(between: Between, data: bytes) -> None:
+    between.other.sendall(data)
     assert await between.read(1000) == b""
 
 
@@ -172,12 +172,12 @@ async def test_events_and_partial_messages_pass_after_the_connection_is_open(bet
 
 
 @pytest.mark.parametrize(
-    "said",
+    "data",
     [
         pytest.param(message(hostile.STATE, 5, 1, bytes(4)), id="an answer with descriptors"),
         pytest.param(message(hostile.STATE, 5, 1, bytes(4), KEEPALIVE), id="a keepalive with descriptors"),
         pytest.param(message(1, REPLY, 0, b"", KEEPALIVE), id="an answer to a keepalive"),
-        pytest.param(message(1, EVENT, 0, bytes(4), KEEPALIVE), id="a keepalive that says more"),
+        pytest.param(message(1, EVENT, 0, bytes(4), KEEPALIVE), id="a keepalive with a payload"),
         pytest.param(message(hostile.STATE, 3, 1, b""), id="a part of a stream"),
         pytest.param(message(hostile.STATE, 0, 1, b""), id="a call"),
         pytest.param(message(6, EVENT, 0, b"", hostile.QEMU), id="an event of QEMU's"),
@@ -185,9 +185,9 @@ async def test_events_and_partial_messages_pass_after_the_connection_is_open(bet
         pytest.param(bytes(4) + ANSWER[4:], id="an answer of no length"),
     ],
 )
-async def test_other_messages_than_answers_and_events_close_an_open_connection(between: Between, said: bytes) -> None:
+async def test_other_messages_than_answers_and_events_close_an_open_connection(between: Between, data: bytes) -> None:
     between.message_filter.open()
-    between.other.sendall(EVENT_OF_START + said)
+    between.other.sendall(EVENT_OF_START + data)
     while await between.read(1000):
         pass
     assert between.refused
@@ -204,7 +204,7 @@ async def test_the_filter_does_not_read_for_a_peer_that_does_not_read(between: B
         while received < sends:
             received += len(between.other.recv(1 << 20))
             await asyncio.sleep(0)
-    assert received, "what was kept goes on as soon as there is room"
+    assert received, "kept data is sent as soon as there is room"
 
 
 async def sent(end: socket.socket, data: bytes) -> bool:
@@ -250,7 +250,7 @@ async def test_the_end_of_a_filter_is_charged_and_may_cut_again() -> None:
         await until(lambda: message_filter.is_over)
         for _unused in range(20):
             await asyncio.sleep(0)
-    assert 1 <= len(charged) <= 3, "each end may tell that it is shut down"
+    assert 1 <= len(charged) <= 3, "each end may report the shutdown"
 
 
 async def test_a_transport_without_a_filter_is_cut_at_once() -> None:

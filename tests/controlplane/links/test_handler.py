@@ -28,9 +28,9 @@ def test_a_question_is_read_back_unchanged() -> None:
     assert read_question(encode(question)) == question
 
 
-@pytest.mark.parametrize("said", [Done(), NotDone("busy", "later")])
-def test_an_answer_is_read_back_unchanged(said: Answer) -> None:
-    assert read_answer(encode(said)) == said
+@pytest.mark.parametrize("answer", [Done(), NotDone("busy", "later")])
+def test_an_answer_is_read_back_unchanged(answer: Answer) -> None:
+    assert read_answer(encode(answer)) == answer
 
 
 def test_a_too_long_answer_is_refused() -> None:

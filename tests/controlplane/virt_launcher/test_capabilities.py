@@ -58,7 +58,7 @@ def test_libvirtd_gets_the_launchers_directories_below_another_root() -> None:
     assert layout.CAPABILITY_CACHE[:2] == ("cache", "libvirt")
 
 
-SAID = """<qemuCaps>
+CACHE = """<qemuCaps>
   <qemuctime>1795500000</qemuctime>
   <flag name='x86-max-cpu'/>
   <flag name='cpu-unavailable-features'/>
@@ -74,7 +74,7 @@ class Probe:
         async def probe(run: Path, *, with_cpu: bool) -> dict[str, str] | None:
             cache = run.joinpath(*layout.CAPABILITY_CACHE)
             cache.mkdir(parents=True)
-            (cache / "926803a9.xml").write_text(SAID)
+            (cache / "926803a9.xml").write_text(CACHE)
             return {"model": "EPYC"} if with_cpu else None
 
         monkeypatch.setattr(capabilities, "_probe", probe)
@@ -87,12 +87,12 @@ def test_an_emulated_cpu_is_queried_for_all_features_at_once(tmp_path: Path, mon
     """Otherwise libvirt queries each of 463 properties, which takes most of a start."""
     capabilities_xml = Probe(tmp_path / "emulation", monkeypatch).left["926803a9.xml"]
 
-    assert capabilities_xml == SAID.replace("  <flag name='cpu-unavailable-features'/>\n", "")
+    assert capabilities_xml == CACHE.replace("  <flag name='cpu-unavailable-features'/>\n", "")
 
 
 def test_capabilities_with_kvm_are_kept_unchanged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With KVM, libvirt compares the features of guest and host CPUs, including model-specific registers."""
-    assert Probe(tmp_path / "kvm", monkeypatch).left["926803a9.xml"] == SAID
+    assert Probe(tmp_path / "kvm", monkeypatch).left["926803a9.xml"] == CACHE
 
 
 def test_the_host_cpu_is_written_for_guests_with_kvm_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -69,7 +69,7 @@ def last_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path
 
 
 @pytest.mark.parametrize(
-    ("trouble", "said"),
+    ("error", "message"),
     [
         pytest.param(
             PreparationError("InvalidDisk", "volume root: is empty"),
@@ -84,14 +84,14 @@ def last_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path
     ],
 )
 def test_a_failed_preparation_fails_the_pod_with_the_reason(
-    trouble: Exception, said: str, last_words: Path, monkeypatch: pytest.MonkeyPatch
+    error: Exception, message: str, last_words: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(_unused: LaunchPlan) -> None:
-        raise trouble
+        raise error
 
     monkeypatch.setattr(__main__, "prepare", fail)
     assert __main__.main() == 1
-    assert last_words.read_text() == said
+    assert last_words.read_text() == message
 
 
 def test_a_pod_terminated_during_the_preparation_ends_at_once(

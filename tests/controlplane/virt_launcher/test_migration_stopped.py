@@ -61,7 +61,7 @@ async def moved(
         yield pods
 
 
-async def nobody() -> None:
+async def do_nothing() -> None:
     return None
 
 
@@ -84,7 +84,7 @@ async def test_a_guest_paused_by_a_failed_migration_resumes(moved: Migration) ->
             await guest.resume()
         await counts_on(moved)
 
-    watch = Watch(guest, MigrationConfiguration(), time, nobody)
+    watch = Watch(guest, MigrationConfiguration(), time, do_nothing)
     await watch.stop()
     assert await guest.state() == PAUSED_BY_USER
     await watch.let_go_on()
@@ -109,7 +109,7 @@ async def test_a_guest_that_cannot_be_sent_while_running_is_paused_and_resumes_a
         remaining.append(0 if seen is None else seen.remaining)
 
     order = TransferRequest(
-        decode_vmi(VMI), SLOW, "source-pod", guest, is_paused_by_user=False, writes=Writes(nobody, write_stop)
+        decode_vmi(VMI), SLOW, "source-pod", guest, is_paused_by_user=False, writes=Writes(do_nothing, write_stop)
     )
     sender: Any = Sender
     await sender(None, None, None, time, directory="", progressed=progressed)._send(order, target)

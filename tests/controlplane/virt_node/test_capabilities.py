@@ -45,9 +45,9 @@ def test_the_host_cpu_is_read_from_the_kvm_directory(tmp_path: Path) -> None:
     assert read_capabilities(tmp_path).files(with_kvm=True) == {}
 
 
-@pytest.mark.parametrize("said", [None, "", "{}", '{"model": 1}', "\xff"])
-def test_a_missing_or_malformed_host_cpu_is_none(tmp_path: Path, said: str | None) -> None:
+@pytest.mark.parametrize("text", [None, "", "{}", '{"model": 1}', "\xff"])
+def test_a_missing_or_malformed_host_cpu_is_none(tmp_path: Path, text: str | None) -> None:
     (tmp_path / "kvm").mkdir()
-    if said is not None:
-        (tmp_path / "kvm" / "cpu.json").write_text(said)
+    if text is not None:
+        (tmp_path / "kvm" / "cpu.json").write_text(text)
     assert read_host_cpu(tmp_path) is None

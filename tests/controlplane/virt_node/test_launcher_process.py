@@ -97,7 +97,7 @@ def test_the_listener_cannot_send_descriptors(served: int, tmp_path: Path, monke
 
 
 @pytest.mark.parametrize(
-    ("layout", "said"),
+    ("layout", "text"),
     [
         ({"cgroup": "0::/kubepods/podffff/x\n"}, "not in the cgroup of Pod"),
         ({"pod_namespace": "node"}, "shares the node's network namespace"),
@@ -105,9 +105,9 @@ def test_the_listener_cannot_send_descriptors(served: int, tmp_path: Path, monke
     ids=["another Pod's process", "hostNetwork"],
 )
 def test_a_namespace_that_is_not_the_pods_own_is_refused(
-    layout: dict[str, str], said: str, served: int, tmp_path: Path
+    layout: dict[str, str], text: str, served: int, tmp_path: Path
 ) -> None:
-    with pytest.raises(Refused, match=said), pod_network_namespace(served, UID, a_proc(tmp_path / "proc", **layout)):
+    with pytest.raises(Refused, match=text), pod_network_namespace(served, UID, a_proc(tmp_path / "proc", **layout)):
         pass
 
 

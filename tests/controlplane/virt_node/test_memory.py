@@ -12,7 +12,7 @@ import pytest
 
 from tests.controlplane.as_deployed import RESIDENT, run_as
 
-pytestmark = pytest.mark.root  # network namespaces
+pytestmark = [pytest.mark.root, pytest.mark.nightly]  # network namespaces
 
 PROGRAM = f"""
 {RESIDENT}

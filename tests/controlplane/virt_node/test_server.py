@@ -132,7 +132,7 @@ async def test_a_cancelled_request_ends(handler: Handler, service: Slow) -> None
     handler.say(FindTraces(3, UID))
     assert await handler.hear() == Done(3)
     handler.say(OpenSocket(1, UID), OpenSocket(2, UID))
-    await until(lambda: service.open == 2, "both numbers anew")
+    await until(lambda: service.open == 2, "both numbers again")
 
 
 async def test_requests_end_when_virt_handler_disconnects(handler: Handler, service: Slow) -> None:
@@ -194,7 +194,7 @@ async def test_a_descriptor_ends_the_connection_and_is_closed(handler: Handler) 
     )
     os.close(write)
     assert await ends(handler)
-    assert await asyncio.to_thread(os.read, read, 1) == b"", "nobody can write any more"
+    assert await asyncio.to_thread(os.read, read, 1) == b"", "no process has the write end"
     os.close(read)
 
 
@@ -203,7 +203,7 @@ async def test_a_wrong_greeting_ends_the_connection(first: FromHandler, service:
     handler = Handler(service)
     handler.say(first)
     assert await ends(handler)
-    assert await handler.hear() == Hello(PROTOCOL), "so that it can tell what is wrong"
+    assert await handler.hear() == Hello(PROTOCOL), "so that virt-handler can report the version"
     await handler.close()
 
 

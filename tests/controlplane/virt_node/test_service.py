@@ -105,7 +105,7 @@ async def test_a_process_that_starts_during_the_search_is_not_missed(
         (TimeoutError(), "failed"),
         (OSError("no memory"), "failed"),
     ],
-    ids=["refused", "gone", "no end of it", "the kernel says no"],
+    ids=["refused", "gone", "time-out", "error of the kernel"],
 )
 async def test_a_failure_has_a_kind(error: Exception, kind: str, node: Node, caplog: pytest.LogCaptureFixture) -> None:
     """`gone` passes soon; `refused` and `failed` block the start of the guest."""

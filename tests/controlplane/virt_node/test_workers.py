@@ -86,7 +86,7 @@ async def test_cancelled_requests_start_no_second_thread(stall: Stall) -> None:
     assert (stall.begun, threads()) == (1, 1)
     stall.end()
     await until(lambda: threads() == 0, "its end")
-    await until(lambda: descriptors() == before, "what it found to be closed")
+    await until(lambda: descriptors() == before, "its descriptors to be closed")
     assert await workers.run("hostile", lambda: 7) == 7
 
 
@@ -101,7 +101,7 @@ async def test_the_number_of_threads_is_limited(stall: Stall) -> None:
     stall.end()
     for pending in requests[:5]:
         os.close(await pending)
-    assert await workers.run("pod-19", lambda: 7) == 7, "who waited for a place in vain has left his turn"
+    assert await workers.run("pod-19", lambda: 7) == 7, "cancelled requests have left the queue"
 
 
 async def test_the_descriptor_of_an_abandoned_gap_is_closed(tmp_path: Path) -> None:

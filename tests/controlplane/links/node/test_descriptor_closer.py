@@ -106,7 +106,7 @@ async def test_closing_the_descriptors_of_a_packet_does_not_block_the_loop(data:
         with pytest.raises(ProtocolError, match="too many descriptors"):
             await channel.receive()
         channel.close(lambda: closed.append(True))
-        assert stands_still(), "the kernel has closed none of it for want of room"
+        assert stands_still(), "the kernel has not closed it"
         assert not closed
     await until(lambda: bool(closed), "everything closed")
     theirs.close()
@@ -120,7 +120,7 @@ async def test_closing_unreceived_descriptors_does_not_block_the_loop() -> None:
         give_away(theirs, b"x", sock)
         channel.close(lambda: closed.append(True))
         with suppress(ConnectionResetError):  # its packet was not read
-            assert theirs.recv(1) == b"", "whoever is at the other end knows at once"
+            assert theirs.recv(1) == b"", "the peer notices it at once"
         assert not closed
     await until(lambda: bool(closed), "everything closed")
     theirs.close()

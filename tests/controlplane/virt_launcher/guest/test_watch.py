@@ -252,10 +252,24 @@ async def test_a_silent_libvirtd_is_no_exit(
     bringing_down.cancel()
 
 
-@pytest.mark.parametrize("state", [None, State(Life.SHUT_OFF, "unknown")], ids=["no domain", "only defined"])
-async def test_without_a_running_guest_there_is_no_wait(libvirtd: FakeLibvirtd, state: State | None) -> None:
+NOT_RUN = GuestExit(1, "the Pod was ended before its guest ran")
+
+
+@pytest.mark.parametrize(
+    ("state", "expected"),
+    [
+        pytest.param(None, NOT_RUN, id="no domain"),
+        pytest.param(State(Life.SHUT_OFF, "unknown"), NOT_RUN, id="only defined"),
+        pytest.param(
+            State(Life.SHUT_OFF, "migrated"), GuestExit(0, "the guest has moved to another node"), id="migrated"
+        ),
+    ],
+)
+async def test_without_a_running_guest_there_is_no_wait(
+    libvirtd: FakeLibvirtd, state: State | None, expected: GuestExit
+) -> None:
     libvirtd.state_now = state
-    assert await bring_down(libvirtd, 3600) == GuestExit(1, "the Pod was ended before its guest ran")
+    assert await bring_down(libvirtd, 3600) == expected
     assert libvirtd.commands == []
 
 
@@ -267,6 +281,6 @@ async def test_a_start_that_failed_without_an_event_is_not_awaited(libvirtd: Fak
     await libvirtd.is_watched.wait()
     libvirtd.state_now = State(Life.SHUT_OFF, "failed")
     async with asyncio.timeout(5):
-        assert await watch.bring_down(3600) == GuestExit(1, "the Pod was ended before its guest ran")
+        assert await watch.bring_down(3600) == NOT_RUN
     assert libvirtd.commands == []
     ended.cancel()

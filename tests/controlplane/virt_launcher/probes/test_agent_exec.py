@@ -16,8 +16,8 @@ from controlplane.virt_launcher.probes.agent_exec import (
 )
 
 
-def returned(**said: object) -> str:
-    return json.dumps({"return": said})
+def returned(**fields: object) -> str:
+    return json.dumps({"return": fields})
 
 
 def test_a_command_runs_without_a_shell_and_without_its_output() -> None:
@@ -39,8 +39,8 @@ def test_a_started_command_has_a_process_id() -> None:
         pytest.param(returned(exited=True, exitcode=3), 3, id="badly"),
         pytest.param(returned(exited=True, signal=9), 137, id="by a signal"),
         pytest.param(returned(exited=False), None, id="not yet"),
-        pytest.param(returned(), None, id="nothing is said"),
-        pytest.param(returned(exited=1), None, id="one is not true"),
+        pytest.param(returned(), None, id="no fields"),
+        pytest.param(returned(exited=1), None, id="1 is not true"),
     ],
 )
 def test_the_exit_code_of_a_command_is_read(answer: str, exit_code: int | None) -> None:

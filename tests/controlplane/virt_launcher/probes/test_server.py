@@ -164,16 +164,16 @@ async def test_a_hung_libvirtd_does_not_fail_the_liveness_probe() -> None:
     assert (await run_probe(replace(LIVENESS, timeout_seconds=0.01), find)).code == 0  # type: ignore[arg-type]
 
 
-async def asked_of(desk: ProbeServer, path: Path, said: bytes) -> str:
-    async with await asyncio.start_unix_server(desk.serve, str(path), limit=64):
+async def exchange(server: ProbeServer, path: Path, data: bytes) -> str:
+    async with await asyncio.start_unix_server(server.serve, str(path), limit=64):
         reader, writer = await asyncio.open_unix_connection(str(path))
-        writer.write(said)
+        writer.write(data)
         answer = await reader.read()
         writer.close()
     return answer.decode()
 
 
-def a_desk(guest: FakeGuest) -> ProbeServer:
+def a_server(guest: FakeGuest) -> ProbeServer:
     async def find() -> Any:
         return guest
 
@@ -182,7 +182,7 @@ def a_desk(guest: FakeGuest) -> ProbeServer:
 
 async def test_the_probe_command_gets_the_result(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = str(tmp_path / "s")
-    async with await asyncio.start_unix_server(a_desk(FakeGuest(exit_code=4)).serve, path, limit=64):
+    async with await asyncio.start_unix_server(a_server(FakeGuest(exit_code=4)).serve, path, limit=64):
         code = await asyncio.to_thread(probe.main, ["livenessProbe"], path)
 
     assert code == 4
@@ -190,12 +190,12 @@ async def test_the_probe_command_gets_the_result(tmp_path: Path, capsys: pytest.
 
 
 async def test_an_unknown_probe_is_refused(tmp_path: Path) -> None:
-    assert (await asked_of(a_desk(FakeGuest()), tmp_path / "s", b"readinessProbe\n")).startswith("2 ")
+    assert (await exchange(a_server(FakeGuest()), tmp_path / "s", b"readinessProbe\n")).startswith("2 ")
 
 
-@pytest.mark.parametrize("said", [b"x" * 5000, "\u2620".encode() * 40 + b"\n", b"\xff\xfe\n"])
-async def test_an_invalid_name_is_refused(said: bytes, tmp_path: Path) -> None:
-    assert (await asked_of(a_desk(FakeGuest()), tmp_path / "s", said))[:2] in ("", "2 ")
+@pytest.mark.parametrize("data", [b"x" * 5000, "\u2620".encode() * 40 + b"\n", b"\xff\xfe\n"])
+async def test_an_invalid_name_is_refused(data: bytes, tmp_path: Path) -> None:
+    assert (await exchange(a_server(FakeGuest()), tmp_path / "s", data))[:2] in ("", "2 ")
 
 
 async def test_a_stale_socket_is_replaced(tmp_path: Path) -> None:
@@ -215,7 +215,7 @@ async def test_a_stale_socket_is_replaced(tmp_path: Path) -> None:
 async def test_a_silent_client_times_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_NAME_SECONDS", 0.01)
     path = str(tmp_path / "s")
-    async with await asyncio.start_unix_server(a_desk(FakeGuest()).serve, path, limit=64), asyncio.timeout(5):
+    async with await asyncio.start_unix_server(a_server(FakeGuest()).serve, path, limit=64), asyncio.timeout(5):
         reader, writer = await asyncio.open_unix_connection(path)
         assert await reader.read() == b""
         writer.close()
@@ -224,7 +224,7 @@ async def test_a_silent_client_times_out(tmp_path: Path, monkeypatch: pytest.Mon
 async def test_the_agent_gets_one_probe_at_a_time(tmp_path: Path) -> None:
     path = str(tmp_path / "s")
     guest = FakeGuest(is_silent=True)
-    async with await asyncio.start_unix_server(a_desk(guest).serve, path, limit=64):
+    async with await asyncio.start_unix_server(a_server(guest).serve, path, limit=64):
         first = asyncio.create_task(asyncio.to_thread(probe.main, ["livenessProbe"], path))
         await guest.is_asked.wait()
         guest.is_asked.clear()

@@ -317,7 +317,7 @@ async def test_whether_the_tap_is_open_is_reported(wires: Wires) -> None:
         assert (await set_up(wires.pod)).is_tap_open is True
         wires.pod.run(lambda: lose("tap0"))
         assert (await set_up(wires.pod)).is_tap_open is False
-        assert (await set_up(wires.pod)).is_tap_open is False, "made anew just now, and there already"
+        assert (await set_up(wires.pod)).is_tap_open is False, "a new tap, which QEMU has not opened"
     finally:
         os.close(tap)
 
