@@ -24,37 +24,37 @@ REFUSALS: dict[Fate, type[ApiError]] = {"forbidden": Forbidden, "invalid": Inval
 READ = "get"
 LOOK = "look for"
 ASK = "ask"
-"""An agent."""
+"""Ask a guest agent."""
 QUESTIONS = (READ, LOOK, ASK, "connect to", "look at", "hear of")
 
 
 class Asks:
-    """Of an event loop: knows the process that a call belongs to."""
+    """An event loop that knows the process of each call."""
 
     def ask(self, call: Call) -> asyncio.Future[Any]:
-        """Take a call in, to be carried out when the schedule says so."""
+        """Queue a call. The schedule decides when it runs."""
         raise NotImplementedError
 
 
 PREPARE = "prepare network of"
-"""What a virt-handler has done once for each guest that it finds: it changes nothing where all is well."""
+"""virt-handler calls it once for each running guest. It changes nothing if the network is complete."""
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """What is to be done outside the process, once the schedule says so."""
+    """An action outside the process. The schedule decides when it runs."""
 
     verb: str
     kind: str
     key: Key
     run: Callable[[], Any]
     lost: type[Exception] = Unavailable
-    """What the caller gets when there is no answer."""
+    """Raised in the caller if there is no answer."""
     asked: Mapping[str, Any] = field(default_factory=dict)
-    """What it carries: patch, body, preconditions; of a launcher's verb the UIDs that it is about."""
+    """Arguments: patch, body, preconditions; UIDs for a launcher's verb."""
 
     def __await__(self) -> Generator[Any, Any, Any]:
-        """Ask the process whose loop runs; without one, whoever drives the coroutine by hand."""
+        """Hand the call to the running process' loop, or to the test that drives the coroutine."""
         loop = events._get_running_loop()
         return (yield from loop.ask(self).__await__()) if isinstance(loop, Asks) else (yield self)
 
@@ -75,7 +75,7 @@ class Call:
 
 
 class CallingApi:
-    """The reconcilers' API: every method waits for the schedule."""
+    """The API of reconcilers. Every method waits for the schedule."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -104,13 +104,13 @@ class CallingApi:
 
 
 def perform(call: Call, fate: Fate) -> tuple[Any, Exception | None]:
-    """Carry a call out, lose it on its way there or back, or have it refused."""
+    """Run a call, lose its request or its answer, or refuse it. Return result and error."""
     if fate == "request lost":
         return None, call.lost(f"{call}: connection refused")
     if fate in REFUSALS:
         return None, REFUSALS[fate](f"{call}: {fate}")
     try:
         result = call.run()
-    except Exception as error:  # what the caller must cope with; the rest is a bug that the process reports
+    except Exception as error:  # an error for the caller
         return None, error
     return (result, None) if fate == "done" else (None, call.lost(f"{call}: connection reset"))

@@ -23,7 +23,7 @@ def everything(_unused: Json) -> bool:
 
 
 class LaggingCache(cache.Store):
-    """Begins with a quorum list of the present, as every watcher does, then follows at its own pace."""
+    """A watch cache that starts with a list and then applies the history one change at a time."""
 
     def __init__(self, store: Store, resource: Resource, selects: Selects = everything) -> None:
         super().__init__(resource, INDEXES.get(resource))
@@ -31,15 +31,15 @@ class LaggingCache(cache.Store):
         self._history = store.histories[resource.kind]
         self._selects = selects
         self._next = 0
-        """Index of the next entry of this resource's history."""
+        """Index of the next change in this resource's history."""
         self._listing: list[bytes] = []
         self._listed: set[Key] | None = None
         self._listed_at = 0
         self.is_blind = False
-        """Its last list was too short."""
+        """The last list was incomplete."""
 
     def start(self) -> None:
-        """List; subscribers hear of every object."""
+        """List; every object is an event for subscribers."""
         self.relist()
         while self._listed is not None:
             self.advance()
@@ -50,21 +50,21 @@ class LaggingCache(cache.Store):
         return self._listed is not None or self._next < len(self._history)
 
     def relist(self) -> None:
-        """Lose the history (410): what happened since is learned from a list that comes object by object."""
-        found = [(key, body) for key, body in self._store.list(self.resource) if self._selects(body)]
-        self._listing = [self._store.raw(self.resource, key) for key, _unused in reversed(found)]
-        self._listed = {key for key, _unused in found}
+        """Replace the history by a list, as after 410 Gone. Its objects arrive one at a time."""
+        keys = [key for key, body in self._store.list(self.resource) if self._selects(body)]
+        self._listing = [self._store.raw(self.resource, key) for key in reversed(keys)]
+        self._listed = set(keys)
         self._next, self._listed_at = len(self._history), self._store.version
         self.is_blind = False
 
     def lose_sight(self) -> None:
-        """Be given a list that is too short: nothing of what there is."""
+        """Receive an empty list although objects exist."""
         self._listing, self._listed = [], set()
         self._next, self._listed_at = len(self._history), self._store.version
         self.is_blind = True
 
     def advance(self) -> None:
-        """Take in the next change, or the next object of a list."""
+        """Apply the next change, or the next object of a list."""
         if self._listed is not None:
             self._advance_list()
             return
@@ -78,25 +78,25 @@ class LaggingCache(cache.Store):
             elif change.before is not None and self._selects(change.before):
                 self.remove(change.key, change.raw)
             else:
-                continue  # of what is outside of the selection the server says nothing
+                continue  # the server sends no events for objects outside the selector
             self.move(change.version)
             return
 
     def bookmark(self) -> None:
-        """Be told how far the history has come when nothing is left in it."""
+        """Receive a bookmark with the current version. Nothing happens if changes are pending."""
         if not self.is_behind:
             self.move(self._store.version)
 
     def forget(self) -> None:
-        """Know nothing any more, and tell nobody: as a watch with a selector that nothing passes."""
+        """Drop all objects without events, as a watch with a selector that matches nothing."""
         self._raw.clear()
         self._versions.clear()
         self._indexed.clear()
-        for filed in self._keys_by_value.values():
-            filed.clear()
+        for index in self._keys_by_value.values():
+            index.clear()
 
     def repeat(self, count: int = 1) -> None:
-        """Hear the last events once more, as after a broken stream, of what is held by then."""
+        """Apply the last changes again, as after a broken stream."""
         if self._listed is None and self._next:
             until, self._next = self._next, max(0, self._next - count)
             while self._next < until:

@@ -43,7 +43,7 @@ WITH_STATUS = (
 )
 RESOURCES = (VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, POD, NODE, LEASE)
 WITH_SETS = (*RESOURCES, VIRTUAL_MACHINE_INSTANCE_REPLICA_SET)
-"""For worlds with replica sets; the others do without another cache in each process."""
+"""For worlds with replica sets. Other worlds save a cache in each process."""
 WITH_MIGRATIONS = (*RESOURCES, VIRTUAL_MACHINE_INSTANCE_MIGRATION, MIGRATION_POLICY)
 WITH_POOLS = (*RESOURCES, VIRTUAL_MACHINE_POOL)
 OVER = ("Succeeded", "Failed")
@@ -51,7 +51,7 @@ OVER = ("Succeeded", "Failed")
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One entry of the history. after is None when the object went away; before is its last state."""
+    """One entry of the history. after: None if the object was removed; before: its last state."""
 
     version: int
     resource: Resource
@@ -60,52 +60,52 @@ class Change:
     after: Json | None
     raw: bytes
     actor: str
-    """Who did it: controller, handler, user, kubelet, scheduler, garbage collector, ..."""
+    """controller, handler, user, kubelet, scheduler, garbage collector, ..."""
     at: float = 0.0
-    """By the true clock."""
+    """Time of the simulated clock."""
 
 
 class Store:
     def __init__(self, clock: SimulatedClock, resources: tuple[Resource, ...] = RESOURCES) -> None:
         self._clock = clock
         self.resources = resources
-        self._objects: dict[str, dict[Key, Json]] = {one.kind: {} for one in resources}
-        self._raw: dict[str, dict[Key, bytes]] = {one.kind: {} for one in resources}
+        self._objects: dict[str, dict[Key, Json]] = {resource.kind: {} for resource in resources}
+        self._raw: dict[str, dict[Key, bytes]] = {resource.kind: {} for resource in resources}
         self._listed: dict[str, list[tuple[Key, Json]]] = {}
-        """In order, of kinds of which nothing has changed since they were listed."""
+        """Sorted objects of each kind that has not changed since the last list."""
         self._uids = 0
         self.version = 0
         self.actor = ""
-        """Who acts now; set before each act."""
+        """The current actor; set before each action."""
         self.history: list[Change] = []
         self.idle_writes: list[tuple[str, str]] = []
-        """Who asked for a patch that changes nothing, and of what."""
-        self.histories: dict[str, list[Change]] = {one.kind: [] for one in resources}
+        """Actor and object of each patch that changed nothing."""
+        self.histories: dict[str, list[Change]] = {resource.kind: [] for resource in resources}
 
     @property
     def now(self) -> float:
         return self._clock.now()
 
     def get(self, resource: Resource, key: Key) -> Json:
-        """Read a copy, to be changed at will."""
+        """Return a copy."""
         raw = self._raw[resource.kind].get(key)
         if raw is None:
             raise NotFound(f"{resource.kind} {key} not found")
         return msgspec.json.decode(raw)  # type: ignore[no-any-return]
 
     def find(self, resource: Resource, key: Key) -> Json | None:
-        """Look without copying: for oracles and actors that only read."""
+        """Return the object without a copy, for readers only."""
         return self._objects[resource.kind].get(key)
 
     def list(self, resource: Resource) -> list[tuple[Key, Json]]:
-        """Return what there is, by key. Nobody changes it."""
-        found = self._listed.get(resource.kind)
-        if found is None:
-            found = self._listed[resource.kind] = sorted(self._objects[resource.kind].items(), key=_by_key)
-        return found
+        """Return the objects, sorted by key, without copies."""
+        objects = self._listed.get(resource.kind)
+        if objects is None:
+            objects = self._listed[resource.kind] = sorted(self._objects[resource.kind].items(), key=_by_key)
+        return objects
 
     def raw(self, resource: Resource, key: Key) -> bytes:
-        """The object as a list shows it."""
+        """Return the object as JSON."""
         return self._raw[resource.kind][key]
 
     def create(self, resource: Resource, namespace: str, body: Json) -> Json:
@@ -114,7 +114,7 @@ class Store:
         key = Key(namespace, meta["name"])
         if key in self._objects[resource.kind]:
             raise AlreadyExists(f"{resource.kind} {key} already exists")
-        self._uids += resource != LEASE  # they come and go beside the story
+        self._uids += resource != LEASE  # Leases do not shift the UIDs of other objects
         identity = {"namespace": namespace} if resource.namespaced else {}
         kind = "4000" if resource != LEASE else f"{self.version:04x}"
         meta.update(identity, uid=f"{self._uids:08x}-0000-{kind}-8000-000000000000", generation=1)
@@ -141,7 +141,7 @@ class Store:
         if resource in WITH_STATUS:
             new = {**old, "status": new.get("status", {})} if subresource else {**new, "status": old.get("status", {})}
         meta = new["metadata"]
-        if sum(bool(one.get("controller")) for one in meta.get("ownerReferences") or ()) > 1:
+        if sum(bool(owner.get("controller")) for owner in meta.get("ownerReferences") or ()) > 1:
             raise Invalid(f"{resource.kind} {key}: only one reference can have controller set to true")
         if "deletionTimestamp" in old["metadata"]:
             if set(meta.get("finalizers", ())) - set(old["metadata"].get("finalizers", ())):
@@ -150,7 +150,7 @@ class Store:
                 return self._remove(resource, key, new)
         if resource in WITH_STATUS and new.get("spec") != old.get("spec"):
             meta["generation"] = meta.get("generation", 1) + 1
-        if new == old and resource in (LEASE, NODE):  # time stands still between two first renewals; two leaders agree
+        if new == old and resource in (LEASE, NODE):  # renewals at the same time, or of two leaders, may be equal
             return old
         if new == old:
             self.idle_writes.append((self.actor, f"{resource.kind} {key}"))
@@ -181,7 +181,7 @@ class Store:
             self._put(resource, key, old)
 
     def set_pod(self, key: Key, uid: str, *, status: Json | None = None, node: str | None = None) -> None:
-        """Write as kubelet or scheduler do, who leave others' conditions; nothing happens when that Pod is gone."""
+        """Write as kubelet or scheduler: conditions of others stay. Does nothing if the Pod is gone."""
         old = self.find(POD, key)
         if old is None or old["metadata"]["uid"] != uid:
             return
@@ -234,7 +234,7 @@ def _by_key(item: tuple[Key, Json]) -> Key:
 
 
 def _with_others_conditions(status: Json, before: Json) -> Json:
-    others = [one for one in before.get("conditions", ()) if one["type"] == UNPAUSED]
+    others = [condition for condition in before.get("conditions", ()) if condition["type"] == UNPAUSED]
     return {**status, "conditions": [*status.get("conditions", ()), *others]} if others else status
 
 
