@@ -12,9 +12,9 @@ class ModuleDocFragment:
     DOCUMENTATION = r"""
 attributes:
   check_mode:
-    description: Can run in check mode and say what it would change.
+    description: Supports check mode, which reports the changes without making them.
   diff_mode:
-    description: Says with C(--diff) what it changed, or would change.
+    description: Reports the changes with C(--diff).
   idempotent:
     description: A second run with the same arguments changes nothing.
 """
@@ -31,12 +31,12 @@ attributes:
     INFO = r"""
 attributes:
   check_mode:
-    description: Can run in check mode and say what it would change.
+    description: Supports check mode, which reports the changes without making them.
     support: full
     details:
       - This module only reads.
   diff_mode:
-    description: Says with C(--diff) what it changed, or would change.
+    description: Reports the changes with C(--diff).
     support: N/A
     details:
       - This module only reads.

@@ -24,8 +24,8 @@ options:
   kubeconfig:
     description:
       - Path of a kubeconfig file, or several paths joined by V(:), or the configuration itself as a dictionary.
-      - Without it, and without O(host) and credentials, the service account of the Pod that this runs in is used,
-        else the files named by E(KUBECONFIG), else V(~/.kube/config).
+      - Without it, O(host) and credentials, the module uses the service account of its own Pod, else the files in
+        E(KUBECONFIG), else V(~/.kube/config).
       - Can also be given by the environment variable E(K8S_AUTH_KUBECONFIG).
     type: raw
   context:
@@ -35,7 +35,7 @@ options:
     type: str
   username:
     description:
-      - User name for HTTP basic authentication, where a proxy in front of the API server offers that.
+      - User name for HTTP basic authentication, for a proxy in front of the API server.
       - Can also be given by the environment variable E(K8S_AUTH_USERNAME).
     type: str
   password:
@@ -57,27 +57,26 @@ options:
     aliases: [key_file]
   ca_cert:
     description:
-      - Path of the certificates of the authorities that the API server's certificate is checked against.
+      - Path of the CA certificates that verify the API server's certificate.
       - Can also be given by the environment variables E(K8S_AUTH_CA_CERT) and E(K8S_AUTH_SSL_CA_CERT).
     type: path
     aliases: [ssl_ca_cert]
   validate_certs:
     description:
-      - Whether to check the API server's certificate. By default it is checked, unless the kubeconfig says otherwise.
-      - Every task that does not check it warns of that.
+      - Whether to verify the API server's certificate. The default is V(true), unless the kubeconfig disables it.
+      - Every task that does not verify it shows a warning.
       - Can also be given by the environment variables E(K8S_AUTH_VALIDATE_CERTS) and E(K8S_AUTH_VERIFY_SSL).
     type: bool
     aliases: [verify_ssl]
   proxy:
     description:
-      - Address of an HTTP proxy, such as V(http://proxy.example.org:3128); the port is 80 where it names none. User and
-        password may stand in it. Proxies that want TLS or SOCKS are refused. The usual environment variables of proxies
-        are not read.
+      - Address of an HTTP proxy, such as V(http://proxy.example.org:3128), with port 80 by default. It may contain
+        user and password. TLS and SOCKS proxies are not supported. The usual proxy environment variables are ignored.
       - Can also be given by the environment variable E(K8S_AUTH_PROXY).
     type: str
   no_proxy:
     description:
-      - Comma-separated hosts, domains, addresses and networks that are reached without O(proxy).
+      - Comma-separated hosts, domains, addresses and networks to reach without O(proxy).
       - Can also be given by the environment variable E(K8S_AUTH_NO_PROXY).
     type: str
   proxy_headers:

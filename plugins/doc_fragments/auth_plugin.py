@@ -29,8 +29,8 @@ options:
   kubeconfig:
     description:
       - Path of a kubeconfig file, or several paths joined by V(:), or the configuration itself as a dictionary.
-      - Without it, and without O(host) and credentials, the service account of the Pod that this runs in is used,
-        else the files named by E(KUBECONFIG), else V(~/.kube/config).
+      - Without it, O(host) and credentials, the module uses the service account of its own Pod, else the files in
+        E(KUBECONFIG), else V(~/.kube/config).
     type: raw
     env:
       - name: K8S_AUTH_KUBECONFIG
@@ -48,7 +48,7 @@ options:
         key: context
   username:
     description:
-      - User name for HTTP basic authentication, where a proxy in front of the API server offers that.
+      - User name for HTTP basic authentication, for a proxy in front of the API server.
     type: str
     env:
       - name: K8S_AUTH_USERNAME
@@ -85,7 +85,7 @@ options:
         key: client_key
   ca_cert:
     description:
-      - Path of the certificates of the authorities that the API server's certificate is checked against.
+      - Path of the CA certificates that verify the API server's certificate.
     type: path
     aliases: [ssl_ca_cert]
     env:
@@ -96,8 +96,8 @@ options:
         key: ca_cert
   validate_certs:
     description:
-      - Whether to check the API server's certificate. By default it is checked, unless the kubeconfig says otherwise.
-      - Every task that does not check it warns of that.
+      - Whether to verify the API server's certificate. The default is V(true), unless the kubeconfig disables it.
+      - Every task that does not verify it shows a warning.
     type: bool
     aliases: [verify_ssl]
     env:
@@ -108,9 +108,8 @@ options:
         key: validate_certs
   proxy:
     description:
-      - Address of an HTTP proxy, such as V(http://proxy.example.org:3128); the port is 80 where it names none. User and
-        password may stand in it. Proxies that want TLS or SOCKS are refused. The usual environment variables of proxies
-        are not read.
+      - Address of an HTTP proxy, such as V(http://proxy.example.org:3128), with port 80 by default. It may contain
+        user and password. TLS and SOCKS proxies are not supported. The usual proxy environment variables are ignored.
     type: str
     env:
       - name: K8S_AUTH_PROXY
@@ -119,7 +118,7 @@ options:
         key: proxy
   no_proxy:
     description:
-      - Comma-separated hosts, domains, addresses and networks that are reached without O(proxy).
+      - Comma-separated hosts, domains, addresses and networks to reach without O(proxy).
     type: str
     env:
       - name: K8S_AUTH_NO_PROXY

@@ -16,16 +16,16 @@ class ModuleDocFragment:
 options:
   definition:
     description:
-      - The object as the API has it; C(apiVersion) and C(kind) may be left out. Other options are laid over it.
-      - What the server made (C(status), C(metadata.uid) and the like) may be in it and is left aside.
-      - A key with the value V(null) is taken away.
+      - The object as in the API; C(apiVersion) and C(kind) are optional. Other options override its fields.
+      - Fields that the server sets (C(status), C(metadata.uid) and the like) are ignored.
+      - A key with the value V(null) is removed.
     type: dict
     aliases: [resource_definition]
   spec:
     description:
-      - The C(spec) of a VirtualMachineInstance, laid over the one in O(definition).
-      - Disks, volumes, interfaces, networks, filesystems, GPUs and host devices are joined by name, as with O(disks).
-        Any other list is a whole.
+      - The C(spec) of a VirtualMachineInstance, merged over the one in O(definition).
+      - Disks, volumes, interfaces, networks, filesystems, GPUs and host devices are merged by name, like O(disks).
+        Any other list is replaced as a whole.
     type: dict
   cpu:
     description:
@@ -50,22 +50,22 @@ options:
     type: str
   image:
     description:
-      - Container image with the disk to boot from; becomes disk and volume V(containerdisk). A disk of that name that
-        is there or declared otherwise is left as it is.
+      - Container image with the boot disk; becomes disk and volume V(containerdisk). An existing or otherwise
+        declared disk of that name keeps its other fields.
     type: str
   cloud_init:
     description:
-      - Data for the guest's cloud-init; becomes disk and volume V(cloudinit). A disk of that name that is there or
-        declared otherwise is left as it is.
+      - Data for the guest's cloud-init; becomes disk and volume V(cloudinit). An existing or otherwise declared disk
+        of that name keeps its other fields.
     type: dict
     suboptions:
       type:
-        description: How the guest is given the data. The control plane of this collection knows V(no_cloud).
+        description: The cloud-init data source. The control plane of this collection supports V(no_cloud).
         type: str
         choices: [no_cloud, config_drive]
         default: no_cloud
       user_data:
-        description: The user data, a text. Every user with the right to read the object can see it; prefer a Secret.
+        description: The user data, a text. Every user with read access to the object can see it; prefer a Secret.
         type: str
       user_data_secret:
         description: Name of a Secret with the user data under the key C(userdata).
@@ -78,54 +78,56 @@ options:
         type: str
   disks:
     description:
-      - Disks as the API has them, joined by name with those of O(spec), of O(definition) and of what is there.
-      - What an entry names is changed; its other fields and other entries stay, in their order, and new ones come last.
+      - Disks as in the API, merged by name with those of O(spec), of O(definition) and of the existing object.
+      - An entry changes only the fields that it contains. Other entries stay in their order; new ones are appended.
     type: list
     elements: dict
   volumes:
     description:
-      - Volumes as the API has them, joined by name as O(disks) are. Another kind of source replaces the old one.
+      - Volumes as in the API, merged by name like O(disks). Another kind of source replaces the old one.
     type: list
     elements: dict
   interfaces:
     description:
-      - Network interfaces as the API has them, joined by name as O(disks) are.
+      - Network interfaces as in the API, merged by name like O(disks).
     type: list
     elements: dict
   networks:
     description:
-      - Networks as the API has them, joined by name as O(disks) are.
+      - Networks as in the API, merged by name like O(disks).
     type: list
     elements: dict
   eviction_strategy:
     description:
-      - What happens when the machine's Pod is evicted, as by C(kubectl drain). V(None) stops it, V(LiveMigrate) keeps
-        it where it is unless it can move, V(LiveMigrateIfPossible) moves or stops it, V(External) leaves it to others.
-      - The cluster's own by default.
+      - What an eviction of the machine's Pod does, such as by C(kubectl drain). V(None) stops the machine.
+        V(LiveMigrate) migrates it, and keeps it running where it is if it cannot migrate. V(LiveMigrateIfPossible)
+        migrates it, or stops it. V(External) leaves that to another controller.
+      - The default is the cluster's setting.
     type: str
     choices: [External, LiveMigrate, LiveMigrateIfPossible, None]
   further_attempts:
     description:
-      - How often a run that its node cannot begin is tried again, elsewhere if it can be. The cluster's own by default.
-      - An annotation that the control plane of this collection heeds.
+      - How often a run that its node fails to start is retried, on another node if possible. The default is the
+        cluster's setting.
+      - An annotation for the control plane of this collection.
     type: int
   run_timeout:
     description:
-      - Seconds that a launcher may take to come up once its Pod has a node; V(0) is no bound.
-      - The cluster's own by default.
-      - An annotation that the control plane of this collection heeds.
+      - Seconds that a launcher may take to start after its Pod is scheduled; V(0) means no limit.
+      - The default is the cluster's setting.
+      - An annotation for the control plane of this collection.
     type: int
   delete_options:
     description:
-      - How to delete, with O(state=absent). Refused with any other, O(force) or not.
+      - How to delete, only with O(state=absent).
     type: dict
     suboptions:
       propagationPolicy:
-        description: What becomes of the objects that this one owns.
+        description: What happens to the objects that this one owns.
         type: str
         choices: [Foreground, Background, Orphan]
       preconditions:
-        description: Refuse unless the object is the one that is meant.
+        description: Refuse the deletion of another object with this name.
         type: dict
         suboptions:
           resourceVersion:
@@ -136,7 +138,7 @@ options:
             type: str
   wait_condition:
     description:
-      - A condition of the object to wait for as well.
+      - A further condition of the object to wait for.
       - Only with O(wait=true), and not with O(state=absent).
     type: dict
     suboptions:
@@ -145,7 +147,7 @@ options:
         type: str
         required: true
       status:
-        description: Its status. A condition that is not there counts as V("False").
+        description: Its status. A missing condition counts as V("False").
         type: str
         choices: ['True', 'False', Unknown]
         default: 'True'

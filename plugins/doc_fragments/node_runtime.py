@@ -13,29 +13,29 @@ class ModuleDocFragment:
 options:
   runtime:
     description:
-      - The node's container runtime. V(auto) takes CRI-O where its socket C(/run/crio/crio.sock) is, else containerd.
+      - The node's container runtime. V(auto) is CRI-O if its socket C(/run/crio/crio.sock) exists, else containerd.
     type: str
     choices: [auto, containerd, cri-o]
     default: auto
   ctr:
     description:
-      - containerd's client, with arguments if it needs any, for example V(k3s ctr).
+      - containerd's client, optionally with arguments, such as V(k3s ctr).
     type: str
     default: ctr
   crictl:
     description:
-      - CRI-O's client, with arguments. By itself crictl waits 2 s for an answer; removing an image
-        takes a busy node longer.
+      - CRI-O's client, with arguments. Without one crictl times out after 2 s, which is too short to remove an image
+        on a busy node.
     type: str
     default: crictl --timeout 2m --runtime-endpoint unix:///run/crio/crio.sock --image-endpoint unix:///run/crio/crio.sock
   importer:
     description:
-      - The program that imports archives into CRI-O's storage, skopeo or podman; the one that is there by default.
+      - The program that imports archives into CRI-O's storage, skopeo or podman; by default the installed one.
     type: str
     default: ""
   registry_hosts:
     description:
-      - containerd's folder of registry settings on the node. CRI-O has its own in C(/etc/containers).
+      - containerd's directory of registry settings on the node. CRI-O reads C(/etc/containers).
     type: path
     default: /etc/containerd/certs.d
 """

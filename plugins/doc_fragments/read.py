@@ -25,7 +25,7 @@ options:
     default: []
   wait_condition:
     description:
-      - A condition to wait for, with O(wait=true), in the place of what is waited for otherwise.
+      - With O(wait=true), wait for this condition instead of the default.
     type: dict
     suboptions:
       type:
@@ -33,7 +33,7 @@ options:
         type: str
         required: true
       status:
-        description: Its status. A condition that is not there counts as V("False").
+        description: Its status. A missing condition counts as V("False").
         type: str
         choices: ['True', 'False', Unknown]
         default: 'True'

@@ -18,19 +18,19 @@ options:
     default: kubevirt.io/v1
   wait_sleep:
     description:
-      - Accepted so that tasks written for C(kubevirt.core) run unchanged, and without effect.
-        Waiting is a watch here, which hears of every change at once.
+      - Has no effect; accepted for tasks written for C(kubevirt.core). The module watches the objects instead of
+        polling.
     type: int
   wait_timeout:
     description:
-      - How many seconds to wait. Where the server answers badly or not at all, it may be a few seconds more.
+      - How many seconds to wait. If the server does not respond properly, it may take a few seconds longer.
       - Only used with O(wait=true).
     type: int
     default: 120
   hidden_fields:
     description:
-      - Fields to leave out of the result, of the diff and of the decision whether something changed.
-      - Written as a path, V(metadata.managedFields); keys that hold dots go into brackets.
+      - Fields that result and diff omit, and that do not count as a change.
+      - A path such as V(metadata.managedFields); keys with dots are in brackets.
     type: list
     elements: str
     default:

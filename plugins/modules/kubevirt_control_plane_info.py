@@ -7,10 +7,10 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: kubevirt_control_plane_info
-short_description: Say whose control plane a cluster has, and wait until it serves
+short_description: Report the control plane of a cluster, and wait until it serves
 description:
-  - Reports whether a cluster has this collection's control plane, another KubeVirt or none, which objects it consists of, and
-    which virtual machines there are.
+  - Reports whether a cluster has the control plane of this collection, another KubeVirt or none, its objects, and the virtual
+    machines.
 author:
   - virtops (@virtops)
 extends_documentation_fragment:
@@ -20,42 +20,42 @@ extends_documentation_fragment:
 options:
   namespace:
     description:
-      - The namespace that is meant for the control plane, to be told whose it is.
+      - The namespace for the control plane; RV(namespace_owner) reports whose it is.
     type: str
   definitions:
     description:
-      - The objects that the control plane shall have, to be told which others it has (RV(superfluous)) and which of these
-        names other objects have (RV(namesakes)). Only kind, namespace and name matter.
+      - The wanted objects of the control plane. RV(superfluous) reports others that it has, RV(namesakes) foreign objects with
+        these names. Only kind, namespace and name matter.
     type: list
     elements: dict
     default: []
   node_selector:
     description:
-      - The node selector of Pods, to be told on which control-plane nodes they can run (RV(control_plane_nodes)).
+      - The node selector of Pods; RV(control_plane_nodes) reports the control-plane nodes where they can run.
     type: dict
     default: {}
   tolerations:
     description:
-      - Their tolerations, as in a Pod.
+      - The tolerations of these Pods.
     type: list
     elements: dict
     default: []
   launcher_image:
     description:
-      - The image of launchers, with its tag or digest, to be told which machines run in another one (RV(in_other_launchers)).
+      - The image of launchers, with tag or digest; RV(in_other_launchers) reports machines in launchers of another image.
     type: str
   wait:
     description:
-      - Whether to wait until all that carries the control plane's labels serves, which is until definitions are established,
-        components are rolled out, and API services and the control plane are available.
-      - It fails where no component of the control plane is installed, which nothing would ever make serve.
-      - A node that is not Ready is not waited for; it is in RV(not_ready_nodes). In check mode nothing is waited for.
+      - Wait until all objects of the control plane serve. Definitions are then established, components rolled out, API services
+        and the control plane available.
+      - Fails if no component of the control plane is installed.
+      - Does not wait for nodes that are not Ready; RV(not_ready_nodes) has them. Does not wait in check mode.
     type: bool
     default: false
   wait_timeout:
     description:
-      - How many seconds to wait in all. What was still missing then is the error, with the trouble of each component's Pods.
-        Where the server answers badly or not at all, it may be a few seconds more.
+      - How many seconds to wait in all. After the timeout the error names what is missing, and the problems of each component's
+        Pods. If the server does not respond properly, it may take a few seconds longer.
     type: int
     default: 300
 """
@@ -82,7 +82,7 @@ owner:
   type: str
   sample: ours
 evidence:
-  description: What told so; empty for V(none).
+  description: The object that shows it; empty for V(none).
   returned: success
   type: str
   sample: CustomResourceDefinition kubevirts.kubevirt.io, managed by virt-operator
@@ -93,7 +93,8 @@ version:
   sample: 0.1.0
 definitions_version:
   description:
-    - The version of its custom resource definitions. After a rollback they are newer than the rest; they are never made older.
+    - The version of its custom resource definitions. They are never downgraded, so after a rollback they are newer than the
+      components.
   returned: success
   type: str
   sample: 0.1.0
@@ -104,13 +105,13 @@ namespace:
   sample: kubevirt
 namespace_owner:
   description:
-    - V(ours) if O(namespace) carries the label C(app.kubernetes.io/managed-by=virtops.kubevirt), V(other) if it does not,
-      V(none) if there is no such namespace or none was asked about.
+    - V(ours) if O(namespace) has the label C(app.kubernetes.io/managed-by=virtops.kubevirt), V(other) if it does not, V(none)
+      if it does not exist or is not given.
   returned: success
   type: str
   sample: none
 namespace_terminating:
-  description: Whether O(namespace) is being deleted, so that nothing can be made in it.
+  description: Whether O(namespace) is being deleted. Nothing can be created in it then.
   returned: success
   type: bool
   sample: false
@@ -131,25 +132,25 @@ node_patches:
   type: list
   elements: dict
 made:
-  description: Objects that carry the labels of this collection's control plane, in the order in which they can be deleted.
+  description: Objects with the labels of this collection's control plane, in the order of deletion.
   returned: success
   type: list
   elements: dict
 superfluous:
   description:
-    - Those of them that O(definitions) does not have and that can go with an upgrade, because they hold no data. Empty without
-      O(definitions). What was not applied by this collection is a copy, and not among them.
+    - Those of RV(made) that O(definitions) lacks and that hold no data, so an upgrade can delete them. Empty without
+      O(definitions). Copies by others, which this collection has not applied, are not included.
   returned: success
   type: list
   elements: dict
 namesakes:
-  description: Objects of O(definitions) that exist without these labels, so that they belong to somebody else.
+  description: Objects of O(definitions) that exist without these labels, and so belong to somebody else.
   returned: success
   type: list
   elements: str
   sample: ["Namespace production"]
 server_version:
-  description: The release of Kubernetes; none if the server does not say one.
+  description: The release of Kubernetes; none if it is unknown.
   returned: success
   type: str
   sample: 1.36.3
@@ -160,13 +161,13 @@ nodes:
   elements: str
   sample: ["worker-1"]
 nodes_not_ready:
-  description: Those of them that are not Ready.
+  description: The nodes that are not Ready.
   returned: success
   type: list
   elements: str
   sample: ["worker-3"]
 components:
-  description: Deployments and DaemonSets of this collection's control plane, and how each of them stands.
+  description: Deployments and DaemonSets of this collection's control plane, with their status.
   returned: success
   type: list
   elements: dict
@@ -180,15 +181,15 @@ components:
       type: str
       sample: virt-api
     version:
-      description: Of the control plane that it was applied with.
+      description: Version of the control plane that applied it.
       type: str
       sample: 0.1.0
     missing:
-      description: What keeps it from serving as it was applied; empty when nothing does.
+      description: What is missing until it serves as applied; empty if it serves.
       type: str
       sample: 1 of 2 updated, 2 available, 3 in all
 in_other_launchers:
-  description: Instances that run, or are being started, in a launcher of another image than O(launcher_image). Empty without that.
+  description: Instances that run or start in a launcher of another image than O(launcher_image). Empty without that option.
   returned: success
   type: list
   elements: dict
@@ -202,7 +203,7 @@ in_other_launchers:
       type: str
       sample: web
     node:
-      description: Where it is.
+      description: Its node.
       type: str
       sample: worker-1
     launcher:
@@ -210,35 +211,35 @@ in_other_launchers:
       type: str
       sample: localhost/virtops/virt-launcher:0.1.0
     can_move:
-      description: Whether it can be moved while it runs.
+      description: Whether it can migrate.
       type: bool
       sample: true
     undecided:
-      description: Whether that will be said yet, for it is being started, or its node has not looked.
+      description: Whether that is not known yet, because it is starting or its node has not reported it.
       type: bool
       sample: false
     reason:
-      description: Why it cannot; empty where it can.
+      description: Why it cannot migrate; empty if it can.
       type: str
       sample: ""
 control_plane_nodes:
   description:
-    - Those of them with the label C(node-role.kubernetes.io/control-plane) that O(node_selector) chooses and whose taints
-      O(tolerations) put up with. Taints C(node.kubernetes.io/*), which come and go with a node's condition, do not count.
+    - Nodes with the label C(node-role.kubernetes.io/control-plane) that match O(node_selector) and whose taints are in
+      O(tolerations). Taints C(node.kubernetes.io/*), which follow a node's condition, are ignored.
   returned: success
   type: list
   elements: str
   sample: ["control-plane-1"]
 kept_control_plane_nodes:
   description:
-    - Those of RV(control_plane_nodes) that a taint C(node-role.kubernetes.io/control-plane) with effect C(NoSchedule) or
-      C(NoExecute) keeps for the control plane of the cluster. The others take virtual machines like any node.
+    - Those of RV(control_plane_nodes) with a taint C(node-role.kubernetes.io/control-plane) of effect C(NoSchedule) or
+      C(NoExecute). The others run virtual machines like any node.
   returned: success
   type: list
   elements: str
   sample: ["control-plane-1"]
 nodes_without_image_volumes:
-  description: Those of them whose container runtime is too old for image volumes, with its version.
+  description: Nodes whose container runtime is too old for image volumes, with its version.
   returned: success
   type: list
   elements: str
@@ -249,18 +250,19 @@ has_pod_monitors:
   type: bool
   sample: false
 check_mode:
-  description: Whether the task ran in check mode, so that what tasks before it said that they did was not done.
+  description: Whether the task ran in check mode. Earlier tasks have then not made their changes either.
   returned: success
   type: bool
   sample: false
 not_ready_nodes:
-  description: Nodes that are not Ready, or gone, so that the control plane was not waited for there. It begins there when they are.
+  description:
+    - Nodes that are not Ready or gone, for which the task did not wait. The control plane starts there when they become Ready.
   returned: success
   type: list
   elements: str
   sample: ["worker-3"]
 causes:
-  description: What the API server found wrong, by field.
+  description: Problems that the API server reports, by field.
   returned: when the API server refuses
   type: list
   elements: dict
@@ -270,7 +272,7 @@ status:
   type: int
   sample: 403
 server_reason:
-  description: Why, in the API server's word; empty where it has none.
+  description: The API server's reason for the refusal; may be empty.
   returned: when the API server refuses
   type: str
   sample: Forbidden

@@ -9,13 +9,11 @@ DOCUMENTATION = r"""
 module: kubevirt_migration
 short_description: Migrate running KubeVirt virtual machines to other nodes
 description:
-  - Moves guests that run to other nodes of the cluster, one, many (O(vms)) or all of a node (O(from_node)) in a task, waits
-    until they run there, and cancels migrations that are under way.
-  - With O(from_node) alone, without O(name) and O(vms), all machines of the node are meant, of O(namespace) or, where that is
-    left out, of all namespaces.
-  - A machine is named by the name of its VirtualMachineInstance, which is that of its VirtualMachine.
-  - What is there is read first. A migration that leads to where a machine is wanted already is waited for, and no other is
-    made beside it.
+  - Migrates running guests to other nodes of the cluster, one, several (O(vms)) or all of a node (O(from_node)). Waits until
+    they run there. Cancels migrations in progress.
+  - O(from_node) without O(name) and O(vms) selects all machines of the node, in O(namespace) or in all namespaces.
+  - The name of a machine is that of its VirtualMachineInstance, which is also that of its VirtualMachine.
+  - Reads the existing migrations first. If one already leads to the wanted node, the task waits for it and creates no other.
   - Creates and deletes VirtualMachineInstanceMigrations of C(kubevirt.io). Works with the control plane of this collection
     and with upstream KubeVirt.
 author:
@@ -29,8 +27,7 @@ attributes:
   check_mode:
     support: full
     details:
-      - The server checks what would be sent (dry run), admission included. Whether a node has room shows only when a guest is
-        moved.
+      - The server validates the request as a dry run, with admission. Whether a node has room shows only in a real migration.
   diff_mode:
     support: full
     details:
@@ -38,7 +35,7 @@ attributes:
   idempotent:
     support: partial
     details:
-      - With O(target_node), O(node_selector) or O(from_node), and with O(state=absent). Without any of them a task moves the
+      - Idempotent with O(target_node), O(node_selector), O(from_node) and O(state=absent). Without them a task migrates the
         machine each time.
 options:
   name:
@@ -52,60 +49,58 @@ options:
     type: str
   state:
     description:
-      - V(present) moves the machine, V(absent) cancels its migration that is not over yet and waits for its end, if there is
-        one. A guest whose migration is cancelled goes on where it was; one that had moved by then stays where it is, and the
-        result says so by its RV(phase).
+      - V(present) migrates the machine. V(absent) cancels its unfinished migration, if any, and waits for its end. The guest
+        then continues on its source node; if it had already moved, it stays on the target, which RV(phase) shows.
     type: str
     choices: [absent, present]
     default: present
   from_node:
     description:
-      - Only if the machine is on this node, it is moved. A second run changes nothing therefore.
-      - One that is elsewhere or does not run is left alone. One that is named and does not exist is an error.
-      - A node that the cluster does not have is a warning and no failure, for it may have been removed meanwhile.
+      - Migrate the machine only if it is on this node. So a second run changes nothing.
+      - A machine on another node, or one that does not run, is not changed. A named machine that does not exist is an error.
+      - An unknown node is a warning and no failure, because it may have been removed.
     type: str
   target_node:
     description:
-      - Name of the target node. A machine that is on it already is not migrated.
+      - Name of the target node. A machine that is already there is not migrated.
       - Mutually exclusive with O(node_selector).
     type: str
   node_selector:
     description:
-      - Labels of the nodes that it may be on. A machine that is on such a node already is left alone.
+      - Labels of the nodes where the machine may be. A machine that is already on such a node is not migrated.
       - Needs the right to read nodes.
       - Mutually exclusive with O(target_node).
     type: dict
   unmovable:
     description:
-      - What to do about a machine that cannot be moved, since its condition C(LiveMigratable) is C(False), or no guest runs.
-        V(fail) has the task fail when the others have been moved. V(leave) leaves it where it is and lists it in
-        RV(unmovable).
+      - What to do with a machine that cannot migrate, because its condition C(LiveMigratable) is C(False) or no guest runs.
+        V(fail) fails the task after the others have been migrated. V(leave) lists it in RV(unmovable).
       - A machine that does not exist is an error with either.
     type: str
     choices: [fail, leave]
     default: fail
   parallel:
     description:
-      - How many machines the task moves at a time. The cluster has limits of its own, and lets others wait.
+      - How many machines the task migrates at a time. The cluster has limits of its own; further migrations wait.
     type: int
     default: 8
   wait:
     description:
-      - Wait until the guest runs at the target, or until what is cancelled is over.
-      - When the time is over, the task fails with the reason and the status of the migration. The migration goes on.
+      - Wait until the guest runs on the target, or until the cancelled migration is over.
+      - After the timeout the task fails with the reason and the status of the migration. The migration continues.
     type: bool
     default: true
   wait_timeout:
     description:
-      - How many seconds to wait, for all machines of the task together. Where the server answers badly or not at all, it
-        may be a few seconds more.
+      - How many seconds to wait, for all machines of the task together. If the server does not respond properly, it may take a
+        few seconds longer.
       - Only used with O(wait=true).
     type: int
     default: 600
   vms:
     description:
       - Several machines, O(parallel) at a time.
-      - The task's own options stand in for what an entry leaves out. A task with errors does all that it can and then fails.
+      - The task's options are the defaults of each entry. A task with errors still changes the other entries, and then fails.
       - Mutually exclusive with O(name).
     type: list
     elements: dict
@@ -125,18 +120,18 @@ options:
           choices: [absent, present]
         from_node:
           description:
-            - Only if the machine is on this node, it is moved. A second run changes nothing therefore.
-            - One that is elsewhere or does not run is left alone. One that is named and does not exist is an error.
-            - A node that the cluster does not have is a warning and no failure, for it may have been removed meanwhile.
+            - Migrate the machine only if it is on this node. So a second run changes nothing.
+            - A machine on another node, or one that does not run, is not changed. A named machine that does not exist is an error.
+            - An unknown node is a warning and no failure, because it may have been removed.
           type: str
         target_node:
           description:
-            - Name of the target node. A machine that is on it already is not migrated.
+            - Name of the target node. A machine that is already there is not migrated.
             - Mutually exclusive with O(vms[].node_selector).
           type: str
         node_selector:
           description:
-            - Labels of the nodes that it may be on. A machine that is on such a node already is left alone.
+            - Labels of the nodes where the machine may be. A machine that is already on such a node is not migrated.
             - Needs the right to read nodes.
             - Mutually exclusive with O(vms[].target_node).
           type: dict
@@ -196,7 +191,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 result:
-  description: The VirtualMachineInstanceMigration as it was seen last; empty where none was made or waited for.
+  description: The VirtualMachineInstanceMigration as last read; empty if none was created or waited for.
   returned: success
   type: dict
   sample:
@@ -208,7 +203,7 @@ result:
     spec:
       vmiName: web
 vmi:
-  description: The VirtualMachineInstance after the action; empty where there is none. Secrets are not shown.
+  description: The VirtualMachineInstance after the action; empty if there is none. Secrets are not shown.
   returned: success
   type: dict
 name:
@@ -222,24 +217,24 @@ namespace:
   type: str
   sample: default
 node:
-  description: The node that the guest is on; empty where none runs.
+  description: The node of the guest; empty if none runs.
   returned: always, with O(name)
   type: str
   sample: node-2
 target_node:
-  description: The node that the migration went to; empty where it is not known.
+  description: The target node of the migration; empty if unknown.
   returned: failure of a migration
   type: str
   sample: node-3
 phase:
   description:
-    - The phase of the migration, such as V(Running), V(Succeeded) or V(Failed); empty where there is none, or where
-      virt-controller has not looked at it yet.
+    - The phase of the migration, such as V(Running), V(Succeeded) or V(Failed); empty if there is none, or if virt-controller
+      has not processed it yet.
   returned: success, and failure of a migration
   type: str
   sample: Succeeded
 phases:
-  description: The phases that the migration went through, in their order.
+  description: The phases of the migration, in their order.
   returned: success, and failure of a migration
   type: list
   elements: dict
@@ -283,12 +278,12 @@ unmovable:
       returned: always
       type: str
     eviction_strategy:
-      description: Its own eviction strategy; empty where the cluster's counts, or where no guest runs.
+      description: Its own eviction strategy; empty if the cluster's setting applies, or if no guest runs.
       returned: always
       type: str
       sample: LiveMigrate
 eviction_strategy:
-  description: Its own eviction strategy; empty where the cluster's counts, or where no guest runs.
+  description: Its own eviction strategy; empty if the cluster's setting applies, or if no guest runs.
   returned: failure to move what cannot be moved
   type: str
   sample: LiveMigrate
@@ -317,7 +312,7 @@ migration:
   type: str
   sample: web-migration-x7k2q
 reason:
-  description: Why it failed or does not get on, the most telling of what the instance, the target's Pod and the events say.
+  description: Why it failed or makes no progress, by the instance, the target's Pod and the events.
   returned: failure of a migration
   type: str
   sample: "launcher Pod virt-launcher-web-x7k2q finds no node: 0/3 nodes are available: 3 Insufficient memory."
@@ -332,7 +327,7 @@ events:
   type: list
   elements: str
 causes:
-  description: What the API server found wrong, by field.
+  description: Problems that the API server reports, by field.
   returned: when the API server refuses
   type: list
   elements: dict
@@ -342,7 +337,7 @@ status:
   type: int
   sample: 403
 server_reason:
-  description: Why, in the API server's word; empty where it has none.
+  description: The API server's reason for the refusal; may be empty.
   returned: when the API server refuses
   type: str
   sample: Forbidden

@@ -9,9 +9,9 @@ DOCUMENTATION = r"""
 module: kubevirt_migration_info
 short_description: Read migrations of KubeVirt virtual machines
 description:
-  - Returns VirtualMachineInstanceMigrations of C(kubevirt.io), with their phases. The control plane keeps the newest few of
-    each machine that are over.
-  - Where a machine is at the moment, M(virtops.kubevirt.kubevirt_vmi_info) tells.
+  - Returns VirtualMachineInstanceMigrations of C(kubevirt.io), with their phases. The control plane keeps the newest finished
+    ones of each machine.
+  - M(virtops.kubevirt.kubevirt_vmi_info) returns the current node of a machine.
 author:
   - virtops.kubevirt contributors (@virtops)
 extends_documentation_fragment:
@@ -31,19 +31,19 @@ options:
     type: str
   vm:
     description:
-      - Name of the machine that is moved; all by default.
+      - Name of the machine; all by default.
     type: str
   unfinished:
     description:
-      - Only those that are not over.
+      - Only unfinished migrations.
     type: bool
     default: false
   wait:
     description:
-      - Wait until those that were found are over, succeeded or failed. RV(resources) has them as they are then; one that was
-        deleted meanwhile is left out.
-      - With O(name) and O(namespace) also until it is there.
-      - Fails at once where the cluster does not know the kind.
+      - Wait until the selected migrations have succeeded or failed. RV(resources) has them as they are then, without deleted
+        ones.
+      - With O(name) and O(namespace) also until the object exists.
+      - Fails at once if the cluster does not know the kind.
     type: bool
     default: false
 seealso:
@@ -89,12 +89,12 @@ phase:
   type: str
   sample: Scheduling
 phases:
-  description: The phases that it went through, in their order, each with C(phase) and C(time).
+  description: Its phases in their order, each with C(phase) and C(time).
   returned: failure of a wait
   type: list
   elements: dict
 causes:
-  description: What the API server found wrong, by field.
+  description: Problems that the API server reports, by field.
   returned: when the API server refuses
   type: list
   elements: dict
@@ -104,7 +104,7 @@ status:
   type: int
   sample: 403
 server_reason:
-  description: Why, in the API server's word; empty where it has none.
+  description: The API server's reason for the refusal; may be empty.
   returned: when the API server refuses
   type: str
   sample: Forbidden

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: kubevirt_node_image
-short_description: Bring an image to a node, or take it away with its content
+short_description: Bring an image to a node, or remove it with its content
 description:
   - Runs on the node, as a user with access to its container runtime. The role P(virtops.kubevirt.launcher_image#role) uses it.
 author:
@@ -18,13 +18,14 @@ extends_documentation_fragment:
 options:
   name:
     description:
-      - The image, as Pods name it. For O(state=absent) a tag does not matter, all tags and digests of the repository go.
+      - The image, as Pods name it. O(state=absent) ignores the tag, and removes all tags and digests of the repository.
     type: str
     required: true
   state:
     description:
-      - Whether the image is there. V(absent) removes its content as well, unless a container or another name still uses it.
-      - A container that has ended is waited for, up to 90 seconds. CRI-O removes no image that one uses for longer; that is an error.
+      - Whether the node has the image. V(absent) also removes its content, unless a container or another name still uses it.
+      - Waits up to 90 seconds for ended containers that still use the image. CRI-O removes no image in use; after that time it
+        is an error.
     type: str
     choices: [present, absent]
     default: present
@@ -34,11 +35,11 @@ options:
     type: path
   digest:
     description:
-      - The digest of the image in O(archive); an image with this digest is not imported again, one with another is replaced.
+      - The digest of the image in O(archive). An image with this digest is not imported again; another one is replaced.
     type: str
   pull:
     description:
-      - Whether to ask the registry when the node has an image of this name, to see whether it is still the same.
+      - Whether to ask the registry for a newer image although the node has one of this name.
     type: str
     choices: [missing, always]
     default: missing
@@ -48,8 +49,8 @@ options:
     type: str
   password:
     description:
-      - The password at the registry. It is typed to containerd's client, or handed to CRI-O's in its environment, so that it is
-        in no list of processes and no log.
+      - The password at the registry. containerd's client gets it by standard input, CRI-O's by the environment, so no process
+        list and no log has it.
     type: str
 attributes:
   check_mode:
@@ -81,7 +82,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 digest:
-  description: What the name stands for on the node now; empty if check mode cannot know.
+  description: The digest of the name on the node; empty if it is unknown in check mode.
   returned: for O(state=present)
   type: str
   sample: sha256:6c0e9ac9ffb8b1e5f4dc4ed8ea6c5cb0a8a22d2ef1aa5a0d7f2a3f3c5d9d8e11

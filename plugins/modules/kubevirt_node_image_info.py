@@ -7,9 +7,9 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: kubevirt_node_image_info
-short_description: Say which container runtime a node has, and which images
+short_description: Read the container runtime of a node, and its images
 description:
-  - Runs on the node, and asks its container runtime. The role P(virtops.kubevirt.launcher_image#role) uses it.
+  - Runs on the node, and queries its container runtime. The role P(virtops.kubevirt.launcher_image#role) uses it.
 author:
   - virtops (@virtops)
 extends_documentation_fragment:
@@ -34,7 +34,7 @@ runtime:
   type: str
   sample: containerd
 images:
-  description: Every name that the runtime knows, with the digests that it stands for.
+  description: Every image name of the runtime, with its digests.
   returned: success
   type: dict
   sample: {"localhost/virtops/virt-launcher:0.1.0": ["sha256:6c0e..."]}

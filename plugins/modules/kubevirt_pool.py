@@ -9,11 +9,11 @@ DOCUMENTATION = r"""
 module: kubevirt_pool
 short_description: Declare and scale KubeVirt pools of virtual machines
 description:
-  - Creates, changes, scales, pauses and deletes VirtualMachinePools of C(pool.kubevirt.io), which keep so many
-    VirtualMachines of one template, named after the pool and numbered. A machine that is deleted is replaced.
+  - Creates, changes, scales, pauses and deletes VirtualMachinePools of C(pool.kubevirt.io). A pool keeps a number of
+    VirtualMachines of one template, named after the pool and numbered, and replaces deleted ones.
   - Works with the control plane of this collection and with upstream KubeVirt.
-  - What is there is read first and compared; a task that changes nothing sends one request and writes nothing.
-  - A change of what the machines are is given to those that are there, as O(update_strategy) says.
+  - Reads and compares the existing object first. A task that changes nothing sends one request and writes nothing.
+  - O(update_strategy) decides how a changed template reaches existing machines.
 author:
   - virtops.kubevirt contributors (@virtops)
 extends_documentation_fragment:
@@ -26,7 +26,7 @@ attributes:
   check_mode:
     support: full
     details:
-      - The server checks what would be sent (dry run), admission included.
+      - The server validates the request as a dry run, with admission.
   diff_mode:
     support: full
     details:
@@ -34,7 +34,7 @@ attributes:
   idempotent:
     support: partial
     details:
-      - O(generate_name) makes another one each time.
+      - O(generate_name) creates another one each time.
 options:
   api_version:
     description:
@@ -48,7 +48,7 @@ options:
     type: str
   generate_name:
     description:
-      - Beginning of a name that the server completes. Every run makes another pool.
+      - Prefix of a name that the server completes. Every run creates another pool.
       - Only with O(state=present). Mutually exclusive with O(name).
     type: str
   namespace:
@@ -57,74 +57,71 @@ options:
     type: str
   annotations:
     description:
-      - Annotations of the pool, and of its machines and their instances when the task says what the machines are.
+      - Annotations of the pool, and of its machines and their instances if the task declares the machines.
     type: dict
   labels:
     description:
-      - Labels of the pool, and of its machines and their instances when the task says what the machines are.
+      - Labels of the pool, and of its machines and their instances if the task declares the machines.
     type: dict
   replicas:
     description:
-      - How many machines there are to be. A pool that is created has one unless this says otherwise; how many one has that
-        exists is left alone unless this is set.
+      - The number of machines. The default of a new pool is 1; without this option that of an existing pool stays.
     type: int
   selector:
     description:
-      - A label selector, such as C(matchLabels), by which the pool knows its machines.
-      - A pool that is created without one selects the labels that O(labels) gives its machines. That of a pool that exists
-        is left alone unless this is set; the control plane of this collection refuses another one than it was created with.
-      - Beside a O(definition) with a C(spec), it must be in the one or in the other.
+      - The label selector of the pool's machines, such as C(matchLabels).
+      - The default of a new pool is O(labels); without this option that of an existing pool stays. The control plane of this
+        collection refuses to change it.
+      - With a O(definition) that has a C(spec), the selector must be in one of the two.
     type: dict
   paused:
     description:
-      - Whether the control plane stops creating, changing and deleting machines of the pool. It does not pause guests.
+      - Whether the control plane stops creating, changing and deleting machines of the pool. Guests are not paused.
     type: bool
   run_strategy:
     description:
-      - When the machines run. A pool that is created has V(Always) unless something says otherwise; that of a pool that
-        exists is left alone unless this is set.
+      - When the machines run. The default of a new pool is V(Always); without this option that of an existing pool stays.
     type: str
     choices: [Always, Halted, Manual, Once, RerunOnFailure]
   instancetype:
     description:
-      - Reference to an instance type, as the API has it.
+      - Reference to an instance type, as in the API.
     type: dict
   preference:
     description:
-      - Reference to a preference, as the API has it.
+      - Reference to a preference, as in the API.
     type: dict
   data_volume_templates:
     description:
-      - Templates of DataVolumes as the API has them, joined by name. Each machine has its own, with its number at the end
-        of the name; so has what names them in O(volumes).
+      - Templates of DataVolumes as in the API, merged by name. Each machine has its own, with the machine's number appended to
+        the name; references in O(volumes) follow.
     type: list
     elements: dict
   name_generation:
     description:
-      - Which further names get the number of the machine at their end.
+      - Further names that get the machine's number appended.
     type: dict
     suboptions:
       config_maps:
-        description: Those of ConfigMaps in the machines' volumes.
+        description: ConfigMaps in the machines' volumes.
         type: bool
       secrets:
-        description: Those of Secrets in the machines' volumes, cloud-init's included.
+        description: Secrets in the machines' volumes, including cloud-init's.
         type: bool
   max_unavailable:
     description:
-      - How many machines, such as V(1), or what share of them, such as V(25%), may be not ready while they are restarted
-        with a change.
+      - How many machines, such as V(1) or V(25%), may be unavailable while a change restarts them.
     type: str
   update_strategy:
     description:
-      - What becomes of machines when what they are is changed; V(proactive) by default.
-      - What is left out of it stays as it is. Another O(update_strategy.type) than before takes all of the old one away.
+      - How a changed template reaches existing machines; V(proactive) by default.
+      - Missing suboptions stay as they are. Another O(update_strategy.type) replaces the whole strategy.
     type: dict
     suboptions:
       type:
         description:
-          - V(proactive) changes all machines and restarts those that run and are to run always, V(opportunistic) changes
-            them and restarts none, V(unmanaged) changes none.
+          - V(proactive) changes all machines and restarts running ones with the strategy V(Always). V(opportunistic) changes
+            them without a restart. V(unmanaged) changes none.
         type: str
         choices: [opportunistic, proactive, unmanaged]
         required: true
@@ -133,23 +130,23 @@ options:
         type: str
         choices: [AscendingOrder, DescendingOrder, Newest, Oldest, Random]
       label_selector:
-        description: A label selector, such as C(matchLabels); other machines are left as they are. Only with V(proactive).
+        description: Label selector of the machines to change, such as C(matchLabels). Only with V(proactive).
         type: dict
       node_selector_requirements:
         description:
-          - Requirements on the node selector of a machine, as in the API; other machines are not changed.
+          - Requirements on the node selector of the machines to change, as in the API.
           - Only with V(proactive).
         type: list
         elements: dict
   scale_in_strategy:
     description:
-      - What becomes of machines that are too many; V(proactive) by default.
-      - What is left out of it stays as it is. Another O(scale_in_strategy.type) than before takes all of the old one away.
+      - What happens to surplus machines; V(proactive) by default.
+      - Missing suboptions stay as they are. Another O(scale_in_strategy.type) replaces the whole strategy.
     type: dict
     suboptions:
       type:
         description:
-          - V(proactive) deletes them; V(opportunistic) and V(unmanaged) leave that to others.
+          - V(proactive) deletes them. With V(opportunistic) and V(unmanaged) the control plane deletes none.
         type: str
         choices: [opportunistic, proactive, unmanaged]
         required: true
@@ -158,40 +155,40 @@ options:
         type: str
         choices: [AscendingOrder, DescendingOrder, Newest, Oldest, Random]
       label_selector:
-        description: A label selector, such as C(matchLabels); other machines are not deleted. Only with V(proactive).
+        description: Label selector of the machines that may be deleted, such as C(matchLabels). Only with V(proactive).
         type: dict
       node_selector_requirements:
         description:
-          - Requirements on the node selector of a machine, as in the API; other machines are not deleted.
+          - Requirements on the node selector of the machines that may be deleted, as in the API.
           - Only with V(proactive).
         type: list
         elements: dict
       state_preservation:
         description:
-          - Whether what belongs to a machine stays when it is deleted. The control plane of this collection knows
-            V(Disabled), with which it goes as well.
+          - Whether the state of a deleted machine is kept. The control plane of this collection supports V(Disabled), which
+            deletes it.
         type: str
         choices: [Disabled, Offline, Online]
   state:
     description:
-      - V(present) makes the pool be as declared, V(absent) deletes it, and its machines unless O(delete_options) says
-        otherwise; in a cluster without KubeVirt it changes nothing.
+      - V(present) creates or changes the pool as declared. V(absent) deletes it, and its machines unless O(delete_options)
+        orphans them; in a cluster without KubeVirt it changes nothing.
     type: str
     choices: [absent, present]
     default: present
   force:
     description:
-      - Replace an existing pool by what is declared. Nothing is kept but its identity, how many machines it has, when they
-        run and its selector where those are not declared, labels and annotations that others wrote, and what the control
-        plane filled in. Its machines are changed as O(update_strategy) says.
+      - Replace an existing pool with the declared one. Only its identity, undeclared replicas, run strategy and selector,
+        labels and annotations of others, and fields that the control plane set are kept. O(update_strategy) decides what
+        happens to its machines.
     type: bool
     default: false
   wait:
     description:
-      - Wait until there are as many machines as wanted, all of them ready, and where the task changed what they are, until
-        those that the pool changes and restarts by itself have it. With a O(update_strategy) that chooses machines by
-        O(update_strategy.label_selector) or O(update_strategy.node_selector_requirements) that is not waited for.
-      - A paused pool is not waited for. Machines that are not to run do not become ready.
+      - Wait until the wanted number of machines is ready. After a change of the template, also wait until the machines that the
+        pool changes and restarts have it, unless O(update_strategy.label_selector) or
+        O(update_strategy.node_selector_requirements) selects some of them.
+      - Does not wait for a paused pool. Machines with another run strategy than V(Always) may never become ready.
       - With O(state=absent) until the pool, its machines and their instances are gone.
     type: bool
     default: false
@@ -316,7 +313,7 @@ duration:
   type: float
   sample: 1.6
 reason:
-  description: Why the wait failed; what the pool could not do, or what is wrong with one of its machines.
+  description: Why the wait failed, for the pool or one of its machines.
   returned: failure of a wait
   type: str
   sample: "1 of 3 machines are ready, 3 are there; web-2: its instance is Scheduling (status Starting)"
@@ -331,7 +328,7 @@ events:
   type: list
   elements: str
 causes:
-  description: What the API server found wrong, by field.
+  description: Problems that the API server reports, by field.
   returned: when the API server refuses
   type: list
   elements: dict
@@ -341,7 +338,7 @@ status:
   type: int
   sample: 403
 server_reason:
-  description: Why, in the API server's word; empty where it has none.
+  description: The API server's reason for the refusal; may be empty.
   returned: when the API server refuses
   type: str
   sample: Forbidden

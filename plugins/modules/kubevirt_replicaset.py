@@ -9,10 +9,10 @@ DOCUMENTATION = r"""
 module: kubevirt_replicaset
 short_description: Declare and scale KubeVirt replica sets of virtual machine instances
 description:
-  - Creates, changes, scales, pauses and deletes VirtualMachineInstanceReplicaSets of C(kubevirt.io), which keep so many
-    instances of one template running. An instance that ends is replaced by another, under another name.
+  - Creates, changes, scales, pauses and deletes VirtualMachineInstanceReplicaSets of C(kubevirt.io). A set keeps a number of
+    instances of one template running, and replaces one that ends by another, under another name.
   - Works with the control plane of this collection and with upstream KubeVirt.
-  - What is there is read first and compared; a task that changes nothing sends one request and writes nothing.
+  - Reads and compares the existing object first. A task that changes nothing sends one request and writes nothing.
   - A change of what the machines are is for instances that are made from then on; those that run stay as they are.
 author:
   - virtops.kubevirt contributors (@virtops)
@@ -26,7 +26,7 @@ attributes:
   check_mode:
     support: full
     details:
-      - The server checks what would be sent (dry run), admission included.
+      - The server validates the request as a dry run, with admission.
   diff_mode:
     support: full
     details:
@@ -34,7 +34,7 @@ attributes:
   idempotent:
     support: partial
     details:
-      - O(generate_name) makes another one each time.
+      - O(generate_name) creates another one each time.
 options:
   name:
     description:
@@ -43,7 +43,7 @@ options:
     type: str
   generate_name:
     description:
-      - Beginning of a name that the server completes. Every run makes another replica set.
+      - Prefix of a name that the server completes. Every run creates another replica set.
       - Only with O(state=present). Mutually exclusive with O(name).
     type: str
   namespace:
@@ -52,45 +52,43 @@ options:
     type: str
   annotations:
     description:
-      - Annotations of the replica set, and of its template when the task says what the machines are.
+      - Annotations of the replica set, and of its template if the task declares the machines.
     type: dict
   labels:
     description:
-      - Labels of the replica set, and of its template when the task says what the machines are.
+      - Labels of the replica set, and of its template if the task declares the machines.
     type: dict
   replicas:
     description:
-      - How many instances there are to be. A set that is created has one unless this says otherwise; how many one has that
-        exists is left alone unless this is set.
+      - The number of instances. The default of a new set is 1; without this option that of an existing set stays.
     type: int
   selector:
     description:
-      - A label selector, such as C(matchLabels), by which the set knows its instances.
-      - A set that is created without one selects the labels that O(labels) gives its instances. That of a set that exists
-        is left alone unless this is set; other instances than before would be its own.
-      - Beside a O(definition) with a C(spec), it must be in the one or in the other.
+      - The label selector of the set's instances, such as C(matchLabels).
+      - The default of a new set is O(labels); without this option that of an existing set stays. Another selector would select
+        other instances.
+      - With a O(definition) that has a C(spec), the selector must be in one of the two.
     type: dict
   paused:
     description:
-      - Whether the control plane stops creating and deleting instances of the set. It does not pause guests.
+      - Whether the control plane stops creating and deleting instances of the set. Guests are not paused.
     type: bool
   state:
     description:
-      - V(present) makes the replica set be as declared, V(absent) deletes it, and its instances unless O(delete_options) says
-        otherwise; in a cluster without KubeVirt it changes nothing.
+      - V(present) creates or changes the replica set as declared. V(absent) deletes it, and its instances unless
+        O(delete_options) orphans them; in a cluster without KubeVirt it changes nothing.
     type: str
     choices: [absent, present]
     default: present
   force:
     description:
-      - Replace an existing replica set by what is declared. Nothing is kept but its identity, how many instances it has and
-        its selector where those are not declared, labels and annotations that others wrote, and what the control plane
-        filled in. Its instances stay.
+      - Replace an existing replica set with the declared one. Only its identity, undeclared replicas and selector, labels and
+        annotations of others, and fields that the control plane set are kept. Its instances stay.
     type: bool
     default: false
   wait:
     description:
-      - Wait until there are as many instances as wanted, all of them ready. A paused set is not waited for.
+      - Wait until the wanted number of instances is ready. Does not wait for a paused set.
       - With O(state=absent) until the set and its instances are gone.
     type: bool
     default: false
@@ -184,7 +182,7 @@ duration:
   type: float
   sample: 1.6
 reason:
-  description: Why the wait failed; what the set could not do, or what is wrong with one of its instances.
+  description: Why the wait failed, for the set or one of its instances.
   returned: failure of a wait
   type: str
   sample: "1 of 3 instances are ready, 3 are there; workersx2f7k: its instance is Scheduling"
@@ -199,7 +197,7 @@ events:
   type: list
   elements: str
 causes:
-  description: What the API server found wrong, by field.
+  description: Problems that the API server reports, by field.
   returned: when the API server refuses
   type: list
   elements: dict
@@ -209,7 +207,7 @@ status:
   type: int
   sample: 403
 server_reason:
-  description: Why, in the API server's word; empty where it has none.
+  description: The API server's reason for the refusal; may be empty.
   returned: when the API server refuses
   type: str
   sample: Forbidden

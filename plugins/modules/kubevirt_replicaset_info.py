@@ -29,9 +29,9 @@ options:
     type: str
   wait:
     description:
-      - Wait until they have as many instances as they want, all of them ready.
-      - With O(name) and O(namespace) also until it is there.
-      - Fails at once where the cluster does not know the kind.
+      - Wait until they have the wanted number of instances, all of them ready.
+      - With O(name) and O(namespace) also until the object exists.
+      - Fails at once if the cluster does not know the kind.
     type: bool
     default: false
 seealso:
@@ -72,7 +72,7 @@ resources:
   type: list
   elements: dict
 reason:
-  description: Why the wait failed; what the set could not do, or what is wrong with one of its instances.
+  description: Why the wait failed, for the set or one of its instances.
   returned: failure of a wait
   type: str
   sample: "1 of 3 instances are ready, 3 are there; workersx2f7k: its instance is Scheduling"
@@ -87,7 +87,7 @@ events:
   type: list
   elements: str
 causes:
-  description: What the API server found wrong, by field.
+  description: Problems that the API server reports, by field.
   returned: when the API server refuses
   type: list
   elements: dict
@@ -97,7 +97,7 @@ status:
   type: int
   sample: 403
 server_reason:
-  description: Why, in the API server's word; empty where it has none.
+  description: The API server's reason for the refusal; may be empty.
   returned: when the API server refuses
   type: str
   sample: Forbidden

@@ -9,11 +9,11 @@ DOCUMENTATION = r"""
 module: kubevirt_service
 short_description: Expose KubeVirt virtual machines as Services
 description:
-  - Creates, changes and deletes a Service in front of a VirtualMachine, of an instance, or of the instances of a replica
-    set, as C(virtctl expose) does, and is idempotent.
-  - A Service finds guests by labels of their Pods. That of a VirtualMachine or an instance is C(vmi.kubevirt.io/id).
-  - What is there is read first and compared; a task that changes nothing writes nothing. Fields that no option is for stay
-    as they are.
+  - Creates, changes and deletes a Service for a VirtualMachine, an instance, or the instances of a replica set, like C(virtctl
+    expose), but idempotent.
+  - A Service selects guests by labels of their Pods, for a VirtualMachine or an instance by C(vmi.kubevirt.io/id).
+  - Reads and compares the existing Service first. A task that changes nothing writes nothing. Fields without an option stay as
+    they are.
 author:
   - virtops.kubevirt contributors (@virtops)
 extends_documentation_fragment:
@@ -24,7 +24,7 @@ attributes:
   check_mode:
     support: full
     details:
-      - The server checks what would be sent (dry run). What is exposed may be missing then, if O(ports) says which ports.
+      - The server validates the request as a dry run. With O(ports) the exposed object need not exist yet.
   diff_mode:
     support: full
   idempotent:
@@ -32,45 +32,42 @@ attributes:
 options:
   name:
     description:
-      - Name of the Service; the name of what is exposed by default.
-      - A Service of that name is changed or deleted by what is exposed only if it is seen to be for it. It belongs to it, or
-        finds Pods by the labels that this task would write and no others, or by C(vm.kubevirt.io/name), as those that
-        C(virtctl) makes.
-      - Any other, such as one without a selector, is neither changed nor deleted unless O(selector) is given, or, with
-        O(state=absent), O(name) alone.
-      - A Service that finds the Pods of another machine by C(vmi.kubevirt.io/id) is moved to the one that is exposed where
-        O(name) is given as well.
+      - Name of the Service; by default that of the exposed object.
+      - An existing Service is changed or deleted only if it is for the exposed object. Then the object owns it, or its selector
+        is exactly the one that this task would write, or selects the object by C(vm.kubevirt.io/name), like those of C(virtctl).
+      - Any other Service, such as one without a selector, is refused, unless O(selector) is given, or O(name) alone with
+        O(state=absent).
+      - With O(name), a Service that selects another machine by C(vmi.kubevirt.io/id) is moved to the exposed one.
     type: str
   namespace:
     description:
-      - Namespace of the Service and of what is exposed.
+      - Namespace of the Service and of the exposed object.
     type: str
     required: true
   vm:
     description:
-      - Name of the VirtualMachine that is exposed.
+      - Name of the exposed VirtualMachine.
       - Mutually exclusive with O(vmi) and O(replicaset).
     type: str
   vmi:
     description:
-      - Name of the VirtualMachineInstance that is exposed.
+      - Name of the exposed VirtualMachineInstance.
       - Mutually exclusive with O(vm) and O(replicaset).
     type: str
   replicaset:
     description:
-      - Name of the VirtualMachineInstanceReplicaSet whose instances are exposed, by the labels that it goes by.
+      - Name of the VirtualMachineInstanceReplicaSet whose instances are exposed, by the labels of its selector.
       - Mutually exclusive with O(vm) and O(vmi).
     type: str
   selector:
     description:
-      - Labels of the Pods that are meant, in place of those that follow from what is exposed. Labels of a machine's template
-        are labels of its Pods.
+      - Labels that select the Pods, instead of those of the exposed object. Pods have the labels of a machine's template.
       - Needed for releases of KubeVirt that do not label Pods with C(vmi.kubevirt.io/id).
     type: dict
   ports:
     description:
-      - Ports of the Service. Those that are not listed are taken away.
-      - Without them a Service that exists keeps its ports, or has those that the interfaces of what is exposed declare.
+      - Ports of the Service. Others are removed.
+      - Without them an existing Service keeps its ports, and a new one gets those of the exposed object's interfaces.
     type: list
     elements: dict
     suboptions:
@@ -87,15 +84,15 @@ options:
         choices: [TCP, UDP, SCTP]
         default: TCP
       name:
-        description: Name of the port, needed where there are several.
+        description: Name of the port, required with several ports.
         type: str
       node_port:
-        description: Port of the nodes. The server chooses one where O(type) needs one and this is not set.
+        description: Port of the nodes. By default the server chooses one if O(type) needs it.
         type: int
   type:
     description:
-      - How it can be reached. A new Service is reached from inside the cluster, by V(ClusterIP), unless this says otherwise;
-        that of one that exists is left alone unless this is set.
+      - How it can be reached. The default of a new Service is V(ClusterIP), inside the cluster; without this option that of an
+        existing one stays.
     type: str
     choices: [ClusterIP, NodePort, LoadBalancer]
   cluster_ip:
@@ -104,7 +101,7 @@ options:
     type: str
   external_ips:
     description:
-      - Addresses of nodes that are for the Service as well.
+      - Further addresses of the Service, on nodes.
     type: list
     elements: str
   ip_families:
@@ -120,15 +117,15 @@ options:
     choices: [SingleStack, PreferDualStack, RequireDualStack]
   labels:
     description:
-      - Labels of the Service. Others that are there stay.
+      - Labels of the Service. Its other labels stay.
     type: dict
   annotations:
     description:
-      - Annotations of the Service. Others that are there stay.
+      - Annotations of the Service. Its other annotations stay.
     type: dict
   owned:
     description:
-      - The Service belongs to what is exposed, and is deleted with it. V(false) takes this from one that does.
+      - Whether the exposed object owns the Service, which is then deleted with it. V(false) removes the owner.
     type: bool
     default: true
   state:
@@ -144,7 +141,7 @@ options:
     default: false
   wait_timeout:
     description:
-      - How many seconds to wait. Where the server answers badly or not at all, it may be a few seconds more.
+      - How many seconds to wait. If the server does not respond properly, it may take a few seconds longer.
     type: int
     default: 120
 seealso:
@@ -203,7 +200,7 @@ method:
   type: str
   sample: create
 causes:
-  description: What the API server found wrong, by field.
+  description: Problems that the API server reports, by field.
   returned: when the API server refuses
   type: list
   elements: dict
@@ -213,7 +210,7 @@ status:
   type: int
   sample: 403
 server_reason:
-  description: Why, in the API server's word; empty where it has none.
+  description: The API server's reason for the refusal; may be empty.
   returned: when the API server refuses
   type: str
   sample: Forbidden

@@ -9,10 +9,10 @@ DOCUMENTATION = r"""
 module: kubevirt_vm
 short_description: Declare and operate KubeVirt virtual machines
 description:
-  - Creates, changes and deletes VirtualMachines of C(kubevirt.io), one or many in a task, starts, stops and restarts them,
-    and pauses, resets and reboots their guests.
+  - Creates, changes and deletes VirtualMachines of C(kubevirt.io), one or many in a task. Starts, stops and restarts them.
+    Pauses, resets and reboots their guests.
   - Works with the control plane of this collection and with upstream KubeVirt.
-  - What is there is read first and compared; a task that changes nothing sends one request for a VirtualMachine, or
+  - Reads and compares the existing objects first. A task that changes nothing sends one read request for a VirtualMachine, or
     one for all of a namespace, and writes nothing.
 author:
   - virtops.kubevirt contributors (@virtops)
@@ -25,8 +25,8 @@ attributes:
   check_mode:
     support: full
     details:
-      - The server checks what would be sent (dry run), admission included; a reset and a soft reboot have no dry run.
-      - RV(result) has the run strategy that a start or a stop would leave; its C(status) is that of before.
+      - The server validates the request as a dry run, with admission. Reset and soft reboot have no dry run.
+      - RV(result) has the run strategy after a start or a stop; its C(status) is the current one.
   diff_mode:
     support: full
     details:
@@ -34,7 +34,7 @@ attributes:
   idempotent:
     support: partial
     details:
-      - O(state=restarted), O(state=reset), O(state=softrebooted) and O(generate_name) do what they say each time.
+      - O(state=restarted), O(state=reset), O(state=softrebooted) and O(generate_name) make a change with each run.
 options:
   name:
     description:
@@ -43,7 +43,7 @@ options:
     type: str
   generate_name:
     description:
-      - Beginning of a name that the server completes. Every run makes another VirtualMachine.
+      - Prefix of a name that the server completes. Every run creates another VirtualMachine.
       - Only with O(state=present). Mutually exclusive with O(name).
     type: str
   namespace:
@@ -52,44 +52,44 @@ options:
     type: str
   definition:
     description:
-      - A VirtualMachine as the API has it; C(apiVersion) and C(kind) may be left out.
-      - A definition with a C(spec) is the whole. What an earlier definition of this module declared and this one does not is
-        taken away, except the run strategy; what others added stays, and what options alone have changed. Without it, the
-        other options change what they name and leave the rest alone.
-      - Whose the entries of lists are is noted, without any value, in the annotation C(virtops.kubevirt/declared-items).
-      - What the server made (C(status), C(metadata.uid) and the like) may be in it and is left aside.
-      - A key with the value V(null) is taken away.
+      - A VirtualMachine as in the API; C(apiVersion) and C(kind) are optional.
+      - A definition with a C(spec) is complete. Fields of an earlier definition that this one lacks are removed, except the run
+        strategy. Fields that others added, or that options set without a definition, stay. Without a definition, options change
+        only the fields that they name.
+      - The annotation C(virtops.kubevirt/declared-items) records which list entries the module has declared, without their
+        values.
+      - Fields that the server sets (C(status), C(metadata.uid) and the like) are ignored.
+      - A key with the value V(null) is removed.
     type: dict
     aliases: [resource_definition]
   annotations:
     description:
-      - Annotations of the VirtualMachine, and of its template when the task says what the machine is.
+      - Annotations of the VirtualMachine, and of its template if the task declares the machine.
     type: dict
   labels:
     description:
-      - Labels of the VirtualMachine, and of its template when the task says what the machine is.
+      - Labels of the VirtualMachine, and of its template if the task declares the machine.
     type: dict
   running:
     description:
-      - V(true) is the run strategy V(Always), V(false) is V(Halted).
-      - A VirtualMachine that is created runs unless this or O(run_strategy) says otherwise. One that exists is never
-        started or stopped because neither is set.
+      - V(true) means the run strategy V(Always), V(false) means V(Halted).
+      - A new VirtualMachine runs by default. If neither this nor O(run_strategy) is set, an existing one is neither started nor
+        stopped.
       - Mutually exclusive with O(run_strategy).
     type: bool
   run_strategy:
     description:
       - When the VirtualMachine runs.
-      - Power states come first. With O(state=stopped) a strategy that would start it is set aside (V(Always), V(Once) and
-        V(RerunOnFailure)), with O(state=started) and O(state=restarted) the strategy V(Halted) is. A VirtualMachine that is
-        created stopped is V(Halted) instead, one that is created started is V(Always).
+      - Power states have precedence. O(state=stopped) ignores a strategy that would start the machine (V(Always), V(Once) and
+        V(RerunOnFailure)); O(state=started) and O(state=restarted) ignore V(Halted). A new VirtualMachine then gets V(Halted)
+        or V(Always).
       - Mutually exclusive with O(running).
     type: str
     choices: [Always, Halted, Manual, Once, RerunOnFailure]
   start_paused:
     description:
-      - With O(state=started), a guest that this task starts begins paused; O(state=unpaused) lets it run. One that runs
-        already is left as it is.
-      - A VirtualMachine that is created by the task is created V(Halted) and started then.
+      - With O(state=started), the task starts the guest paused; O(state=unpaused) lets it run. A running guest is not changed.
+      - A new VirtualMachine is created V(Halted) and then started.
       - To start it paused with every start, declare C(startStrategy) in O(spec).
     type: bool
   instancetype:
@@ -102,15 +102,14 @@ options:
     type: dict
   data_volume_templates:
     description:
-      - Templates of DataVolumes that the VirtualMachine owns, joined by C(metadata.name) as O(disks) are by name. The control
-        plane must support them.
+      - Templates of DataVolumes that the VirtualMachine owns, merged by C(metadata.name). The control plane must support them.
     type: list
     elements: dict
   spec:
     description:
-      - The template's C(spec) (that of a VirtualMachineInstance), laid over the one in O(definition).
-      - Disks, volumes, interfaces, networks, filesystems, GPUs and host devices are joined by name, as with O(disks). Any
-        other list is a whole.
+      - The template's C(spec) (that of a VirtualMachineInstance), merged over the one in O(definition).
+      - Disks, volumes, interfaces, networks, filesystems, GPUs and host devices are merged by name, like O(disks). Any other
+        list is replaced as a whole.
     type: dict
   cpu:
     description:
@@ -135,22 +134,22 @@ options:
     type: str
   image:
     description:
-      - Container image with the disk to boot from; becomes disk and volume V(containerdisk). A disk of that name that is
-        there or declared otherwise is left as it is.
+      - Container image with the boot disk; becomes disk and volume V(containerdisk). An existing or otherwise declared disk of
+        that name keeps its other fields.
     type: str
   cloud_init:
     description:
-      - Data for the guest's cloud-init; becomes disk and volume V(cloudinit). A disk of that name that is there or declared
-        otherwise is left as it is.
+      - Data for the guest's cloud-init; becomes disk and volume V(cloudinit). An existing or otherwise declared disk of that
+        name keeps its other fields.
     type: dict
     suboptions:
       type:
-        description: How the guest is given the data. The control plane of this collection knows V(no_cloud).
+        description: The cloud-init data source. The control plane of this collection supports V(no_cloud).
         type: str
         choices: [no_cloud, config_drive]
         default: no_cloud
       user_data:
-        description: The user data, a text. Every user with the right to read the VirtualMachine can see it; prefer a Secret.
+        description: The user data, a text. Every user with read access to the VirtualMachine can see it; prefer a Secret.
         type: str
       user_data_secret:
         description: Name of a Secret with the user data under the key C(userdata).
@@ -163,56 +162,57 @@ options:
         type: str
   disks:
     description:
-      - Disks as the API has them, joined by name with those of O(spec), of O(definition) and of the VirtualMachine that is
-        there.
-      - What an entry names is changed; its other fields and other entries stay, in their order, and new ones come last.
-      - An entry with only V(null) beside its name is removed.
+      - Disks as in the API, merged by name with those of O(spec), of O(definition) and of the existing VirtualMachine.
+      - An entry changes only the fields that it contains. Other entries stay in their order; new ones are appended.
+      - An entry with only V(null) values beside its name is removed.
     type: list
     elements: dict
   volumes:
     description:
-      - Volumes as the API has them, joined by name as O(disks) are. Another kind of source replaces the old one.
+      - Volumes as in the API, merged by name like O(disks). Another kind of source replaces the old one.
     type: list
     elements: dict
   interfaces:
     description:
-      - Network interfaces as the API has them, joined by name as O(disks) are.
+      - Network interfaces as in the API, merged by name like O(disks).
     type: list
     elements: dict
   networks:
     description:
-      - Networks as the API has them, joined by name as O(disks) are.
+      - Networks as in the API, merged by name like O(disks).
     type: list
     elements: dict
   eviction_strategy:
     description:
-      - What happens when the machine's Pod is evicted, as by C(kubectl drain). V(None) stops it, V(LiveMigrate) keeps
-        it where it is unless it can move, V(LiveMigrateIfPossible) moves or stops it, V(External) leaves it to others.
-      - The cluster's own by default.
+      - What an eviction of the machine's Pod does, such as by C(kubectl drain). V(None) stops the machine. V(LiveMigrate)
+        migrates it, and keeps it running where it is if it cannot migrate. V(LiveMigrateIfPossible) migrates it, or stops it.
+        V(External) leaves that to another controller.
+      - The default is the cluster's setting.
     type: str
     choices: [External, LiveMigrate, LiveMigrateIfPossible, None]
   further_attempts:
     description:
-      - How often a run that its node cannot begin is tried again, elsewhere if it can be. The cluster's own by default.
-      - An annotation that the control plane of this collection heeds.
+      - How often a run that its node fails to start is retried, on another node if possible. The default is the cluster's
+        setting.
+      - An annotation for the control plane of this collection.
     type: int
   run_timeout:
     description:
-      - Seconds that a launcher may take to come up once its Pod has a node; V(0) is no bound.
-      - The cluster's own by default.
-      - An annotation that the control plane of this collection heeds.
+      - Seconds that a launcher may take to start after its Pod is scheduled; V(0) means no limit.
+      - The default is the cluster's setting.
+      - An annotation for the control plane of this collection.
     type: int
   delete_options:
     description:
-      - How to delete, with O(state=absent). Refused where no machine of the task for which it is given is deleted.
+      - How to delete, only with O(state=absent).
     type: dict
     suboptions:
       propagationPolicy:
-        description: What becomes of the objects that the VirtualMachine owns. V(Orphan) leaves its instance running.
+        description: What happens to the objects that the VirtualMachine owns. V(Orphan) keeps its instance running.
         type: str
         choices: [Foreground, Background, Orphan]
       preconditions:
-        description: Refuse unless the VirtualMachine is the one that is meant.
+        description: Refuse the deletion of another VirtualMachine with this name.
         type: dict
         suboptions:
           resourceVersion:
@@ -223,38 +223,38 @@ options:
             type: str
   grace_period_seconds:
     description:
-      - How long the guest may take to shut down, with O(state=stopped).
-      - With O(state=restarted) only V(0) is possible, which does not wait for the guest.
-      - Refused where no machine of the task for which it is given is stopped or restarted; O(state=absent) goes by what the
-        machine itself declares (C(terminationGracePeriodSeconds)).
+      - How many seconds the guest may take to shut down, with O(state=stopped).
+      - With O(state=restarted) only V(0) is valid, which does not shut the guest down.
+      - Refused if the task stops and restarts no machine. O(state=absent) uses the machine's own
+        C(terminationGracePeriodSeconds).
     type: int
   state:
     description:
-      - V(present) makes the VirtualMachine be as declared, V(absent) deletes it; in a cluster without KubeVirt nothing is to
-        be deleted.
-      - V(started), V(stopped) and V(restarted) do so as well where something is declared, and then see to the guest.
-        V(restarted) always restarts a guest that runs; it starts one that does not.
-      - V(paused) and V(unpaused) halt the processors of a guest that runs and let them go on. V(reset) is the reset button
-        of a guest that runs, V(softrebooted) asks it to reboot (by its agent, or by ACPI). They fail where no guest runs.
+      - V(present) creates or changes the VirtualMachine as declared. V(absent) deletes it; in a cluster without KubeVirt it
+        changes nothing.
+      - V(started), V(stopped) and V(restarted) also make declared changes, and then start, stop or restart the guest.
+        V(restarted) restarts a running guest each time, and starts one that does not run.
+      - V(paused) and V(unpaused) pause and resume the processors of a running guest. V(reset) resets it, V(softrebooted) asks
+        it to reboot (by its agent, or by ACPI). They fail if no guest runs.
     type: str
     choices: [absent, present, restarted, started, stopped, paused, unpaused, reset, softrebooted]
     default: present
   force:
     description:
-      - Replace an existing VirtualMachine by what is declared. Nothing is kept but its identity, its run strategy, labels and
-        annotations that others wrote, and what the control plane filled in.
+      - Replace an existing VirtualMachine with the declared one. Only its identity, its run strategy, labels and annotations of
+        others, and fields that the control plane set are kept.
     type: bool
     default: false
   wait:
     description:
-      - Wait until the guest runs and is ready, or has stopped or paused, as the state and the run strategy want; with
-        O(state=absent) until the VirtualMachine, its instance and its launcher Pod are gone.
-      - When the time is over, the task fails with the reason, from the VirtualMachine, its instance, its Pod and their events.
+      - Wait until the guest is ready, stopped or paused, according to state and run strategy; with O(state=absent) until the
+        VirtualMachine, its instance and its launcher Pod are gone.
+      - After the timeout the task fails with the reason, from the VirtualMachine, its instance, its Pod and their events.
     type: bool
     default: false
   wait_condition:
     description:
-      - A condition to wait for as well, of the instance while there is one, else of the VirtualMachine.
+      - A further condition to wait for, of the instance, or of the VirtualMachine if there is no instance.
       - Only with O(wait=true), and not with O(state=absent).
     type: dict
     suboptions:
@@ -263,7 +263,7 @@ options:
         type: str
         required: true
       status:
-        description: Its status. A condition that is not there counts as V("False").
+        description: Its status. A missing condition counts as V("False").
         type: str
         choices: ['True', 'False', Unknown]
         default: 'True'
@@ -272,16 +272,16 @@ options:
         type: str
   wait_for_claims:
     description:
-      - With O(state=absent) and O(wait=true), wait also until the claims (PersistentVolumeClaim) of its DataVolumes are gone. Those of
-        O(data_volume_templates) go with the VirtualMachine; claims that it only uses stay, and are not waited for.
-      - A second run after a timeout does not wait for the claims of a VirtualMachine that is gone by then.
-      - Needs the right to read PersistentVolumeClaims, and DataVolumes.
+      - With O(state=absent) and O(wait=true), also wait until the PersistentVolumeClaims of its DataVolumes are gone. Those of
+        O(data_volume_templates) are deleted with the VirtualMachine. Claims that it only uses stay, and are not waited for.
+      - A second run after a timeout does not wait for the claims if the VirtualMachine is gone.
+      - Needs the right to read PersistentVolumeClaims and DataVolumes.
     type: bool
     default: false
   vms:
     description:
-      - Several VirtualMachines, worked on at the same time and waited for together.
-      - The task's own options stand in for what an entry leaves out. A task with errors does all that it can and then fails.
+      - Several VirtualMachines, changed and waited for at the same time.
+      - The task's options are the defaults of each entry. A task with errors still changes the other entries, and then fails.
       - Mutually exclusive with O(name) and O(generate_name).
     type: list
     elements: dict
@@ -293,7 +293,7 @@ options:
           type: str
         generate_name:
           description:
-            - Beginning of a name that the server completes. Every run makes another VirtualMachine.
+            - Prefix of a name that the server completes. Every run creates another VirtualMachine.
             - Only with O(vms[].state=present). Mutually exclusive with O(vms[].name).
           type: str
         namespace:
@@ -302,44 +302,44 @@ options:
           type: str
         definition:
           description:
-            - A VirtualMachine as the API has it; C(apiVersion) and C(kind) may be left out.
-            - A definition with a C(spec) is the whole. What an earlier definition of this module declared and this one does not is
-              taken away, except the run strategy; what others added stays, and what options alone have changed. Without it, the
-              other options change what they name and leave the rest alone.
-            - Whose the entries of lists are is noted, without any value, in the annotation C(virtops.kubevirt/declared-items).
-            - What the server made (C(status), C(metadata.uid) and the like) may be in it and is left aside.
-            - A key with the value V(null) is taken away.
+            - A VirtualMachine as in the API; C(apiVersion) and C(kind) are optional.
+            - A definition with a C(spec) is complete. Fields of an earlier definition that this one lacks are removed, except the run
+              strategy. Fields that others added, or that options set without a definition, stay. Without a definition, options change
+              only the fields that they name.
+            - The annotation C(virtops.kubevirt/declared-items) records which list entries the module has declared, without their
+              values.
+            - Fields that the server sets (C(status), C(metadata.uid) and the like) are ignored.
+            - A key with the value V(null) is removed.
           type: dict
           aliases: [resource_definition]
         annotations:
           description:
-            - Annotations of the VirtualMachine, and of its template when the task says what the machine is.
+            - Annotations of the VirtualMachine, and of its template if the task declares the machine.
           type: dict
         labels:
           description:
-            - Labels of the VirtualMachine, and of its template when the task says what the machine is.
+            - Labels of the VirtualMachine, and of its template if the task declares the machine.
           type: dict
         running:
           description:
-            - V(true) is the run strategy V(Always), V(false) is V(Halted).
-            - A VirtualMachine that is created runs unless this or O(vms[].run_strategy) says otherwise. One that exists is never
-              started or stopped because neither is set.
+            - V(true) means the run strategy V(Always), V(false) means V(Halted).
+            - A new VirtualMachine runs by default. If neither this nor O(vms[].run_strategy) is set, an existing one is neither started nor
+              stopped.
             - Mutually exclusive with O(vms[].run_strategy).
           type: bool
         run_strategy:
           description:
             - When the VirtualMachine runs.
-            - Power states come first. With O(vms[].state=stopped) a strategy that would start it is set aside (V(Always), V(Once) and
-              V(RerunOnFailure)), with O(vms[].state=started) and O(vms[].state=restarted) the strategy V(Halted) is. A VirtualMachine that is
-              created stopped is V(Halted) instead, one that is created started is V(Always).
+            - Power states have precedence. O(vms[].state=stopped) ignores a strategy that would start the machine (V(Always), V(Once) and
+              V(RerunOnFailure)); O(vms[].state=started) and O(vms[].state=restarted) ignore V(Halted). A new VirtualMachine then gets V(Halted)
+              or V(Always).
             - Mutually exclusive with O(vms[].running).
           type: str
           choices: [Always, Halted, Manual, Once, RerunOnFailure]
         start_paused:
           description:
-            - With O(vms[].state=started), a guest that this task starts begins paused; O(vms[].state=unpaused) lets it run. One that runs
-              already is left as it is.
-            - A VirtualMachine that is created by the task is created V(Halted) and started then.
+            - With O(vms[].state=started), the task starts the guest paused; O(vms[].state=unpaused) lets it run. A running guest is not changed.
+            - A new VirtualMachine is created V(Halted) and then started.
             - To start it paused with every start, declare C(startStrategy) in O(vms[].spec).
           type: bool
         instancetype:
@@ -352,15 +352,14 @@ options:
           type: dict
         data_volume_templates:
           description:
-            - Templates of DataVolumes that the VirtualMachine owns, joined by C(metadata.name) as O(vms[].disks) are by name. The control
-              plane must support them.
+            - Templates of DataVolumes that the VirtualMachine owns, merged by C(metadata.name). The control plane must support them.
           type: list
           elements: dict
         spec:
           description:
-            - The template's C(spec) (that of a VirtualMachineInstance), laid over the one in O(vms[].definition).
-            - Disks, volumes, interfaces, networks, filesystems, GPUs and host devices are joined by name, as with O(vms[].disks). Any
-              other list is a whole.
+            - The template's C(spec) (that of a VirtualMachineInstance), merged over the one in O(vms[].definition).
+            - Disks, volumes, interfaces, networks, filesystems, GPUs and host devices are merged by name, like O(vms[].disks). Any other
+              list is replaced as a whole.
           type: dict
         cpu:
           description:
@@ -385,22 +384,22 @@ options:
           type: str
         image:
           description:
-            - Container image with the disk to boot from; becomes disk and volume V(containerdisk). A disk of that name that is
-              there or declared otherwise is left as it is.
+            - Container image with the boot disk; becomes disk and volume V(containerdisk). An existing or otherwise declared disk of
+              that name keeps its other fields.
           type: str
         cloud_init:
           description:
-            - Data for the guest's cloud-init; becomes disk and volume V(cloudinit). A disk of that name that is there or declared
-              otherwise is left as it is.
+            - Data for the guest's cloud-init; becomes disk and volume V(cloudinit). An existing or otherwise declared disk of that
+              name keeps its other fields.
           type: dict
           suboptions:
             type:
-              description: How the guest is given the data. The control plane of this collection knows V(no_cloud).
+              description: The cloud-init data source. The control plane of this collection supports V(no_cloud).
               type: str
               choices: [no_cloud, config_drive]
               default: no_cloud
             user_data:
-              description: The user data, a text. Every user with the right to read the VirtualMachine can see it; prefer a Secret.
+              description: The user data, a text. Every user with read access to the VirtualMachine can see it; prefer a Secret.
               type: str
             user_data_secret:
               description: Name of a Secret with the user data under the key C(userdata).
@@ -413,56 +412,57 @@ options:
               type: str
         disks:
           description:
-            - Disks as the API has them, joined by name with those of O(vms[].spec), of O(vms[].definition) and of the VirtualMachine that is
-              there.
-            - What an entry names is changed; its other fields and other entries stay, in their order, and new ones come last.
-            - An entry with only V(null) beside its name is removed.
+            - Disks as in the API, merged by name with those of O(vms[].spec), of O(vms[].definition) and of the existing VirtualMachine.
+            - An entry changes only the fields that it contains. Other entries stay in their order; new ones are appended.
+            - An entry with only V(null) values beside its name is removed.
           type: list
           elements: dict
         volumes:
           description:
-            - Volumes as the API has them, joined by name as O(vms[].disks) are. Another kind of source replaces the old one.
+            - Volumes as in the API, merged by name like O(vms[].disks). Another kind of source replaces the old one.
           type: list
           elements: dict
         interfaces:
           description:
-            - Network interfaces as the API has them, joined by name as O(vms[].disks) are.
+            - Network interfaces as in the API, merged by name like O(vms[].disks).
           type: list
           elements: dict
         networks:
           description:
-            - Networks as the API has them, joined by name as O(vms[].disks) are.
+            - Networks as in the API, merged by name like O(vms[].disks).
           type: list
           elements: dict
         eviction_strategy:
           description:
-            - What happens when the machine's Pod is evicted, as by C(kubectl drain). V(None) stops it, V(LiveMigrate) keeps
-              it where it is unless it can move, V(LiveMigrateIfPossible) moves or stops it, V(External) leaves it to others.
-            - The cluster's own by default.
+            - What an eviction of the machine's Pod does, such as by C(kubectl drain). V(None) stops the machine. V(LiveMigrate)
+              migrates it, and keeps it running where it is if it cannot migrate. V(LiveMigrateIfPossible) migrates it, or stops it.
+              V(External) leaves that to another controller.
+            - The default is the cluster's setting.
           type: str
           choices: [External, LiveMigrate, LiveMigrateIfPossible, None]
         further_attempts:
           description:
-            - How often a run that its node cannot begin is tried again, elsewhere if it can be. The cluster's own by default.
-            - An annotation that the control plane of this collection heeds.
+            - How often a run that its node fails to start is retried, on another node if possible. The default is the cluster's
+              setting.
+            - An annotation for the control plane of this collection.
           type: int
         run_timeout:
           description:
-            - Seconds that a launcher may take to come up once its Pod has a node; V(0) is no bound.
-            - The cluster's own by default.
-            - An annotation that the control plane of this collection heeds.
+            - Seconds that a launcher may take to start after its Pod is scheduled; V(0) means no limit.
+            - The default is the cluster's setting.
+            - An annotation for the control plane of this collection.
           type: int
         delete_options:
           description:
-            - How to delete, with O(vms[].state=absent). Refused where no machine of the task for which it is given is deleted.
+            - How to delete, only with O(vms[].state=absent).
           type: dict
           suboptions:
             propagationPolicy:
-              description: What becomes of the objects that the VirtualMachine owns. V(Orphan) leaves its instance running.
+              description: What happens to the objects that the VirtualMachine owns. V(Orphan) keeps its instance running.
               type: str
               choices: [Foreground, Background, Orphan]
             preconditions:
-              description: Refuse unless the VirtualMachine is the one that is meant.
+              description: Refuse the deletion of another VirtualMachine with this name.
               type: dict
               suboptions:
                 resourceVersion:
@@ -473,10 +473,10 @@ options:
                   type: str
         grace_period_seconds:
           description:
-            - How long the guest may take to shut down, with O(vms[].state=stopped).
-            - With O(vms[].state=restarted) only V(0) is possible, which does not wait for the guest.
-            - Refused where no machine of the task for which it is given is stopped or restarted; O(vms[].state=absent) goes by what the
-              machine itself declares (C(terminationGracePeriodSeconds)).
+            - How many seconds the guest may take to shut down, with O(vms[].state=stopped).
+            - With O(vms[].state=restarted) only V(0) is valid, which does not shut the guest down.
+            - Refused if the task stops and restarts no machine. O(vms[].state=absent) uses the machine's own
+              C(terminationGracePeriodSeconds).
           type: int
         state:
           description: The wanted state; O(state) by default.
@@ -677,7 +677,7 @@ results:
   elements: dict
   contains:
     name:
-      description: Its name, also one that the server made; empty where O(vms[].generate_name) was given and nothing was created.
+      description: Its name, also a generated one; empty if O(vms[].generate_name) was given and nothing was created.
       returned: always
       type: str
     namespace:
@@ -697,7 +697,7 @@ results:
       returned: when it changed
       type: str
     failed:
-      description: Only there, and V(true), when this one failed.
+      description: V(true) if this one failed, else missing.
       returned: failure
       type: bool
     msg:
@@ -740,7 +740,7 @@ results:
       returned: when the API server refuses
       type: str
 reason:
-  description: Why the wait failed; the most specific cause in the Pod, the scheduler's report, the instance and the events.
+  description: Why the wait failed, by the Pod, the scheduler, the instance and the events; the most specific cause.
   returned: failure of a wait
   type: str
   sample: "launcher Pod virt-launcher-web-5d0a3c1e-1 finds no node: 0/1 nodes are available: 1 Insufficient memory."
@@ -760,7 +760,7 @@ events:
   type: list
   elements: str
 causes:
-  description: What the API server found wrong, by field.
+  description: Problems that the API server reports, by field.
   returned: when the API server refuses
   type: list
   elements: dict
@@ -770,7 +770,7 @@ status:
   type: int
   sample: 403
 server_reason:
-  description: Why, in the API server's word; empty where it has none.
+  description: The API server's reason for the refusal; may be empty.
   returned: when the API server refuses
   type: str
   sample: Forbidden

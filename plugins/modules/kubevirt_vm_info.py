@@ -34,10 +34,10 @@ options:
   wait:
     description:
       - Wait until they are running and ready; with O(running=false) until they have stopped.
-      - With O(wait_condition) and O(running) until both are so. The condition is looked for in the instance while there is one,
-        else in the VirtualMachine.
-      - With O(name) and O(namespace) also until it is there.
-      - Fails at once where the cluster does not know the kind.
+      - With O(wait_condition) and O(running), wait for both. The condition is that of the instance, or of the VirtualMachine if
+        there is no instance.
+      - With O(name) and O(namespace) also until the object exists.
+      - Fails at once if the cluster does not know the kind.
     type: bool
     default: false
 seealso:
@@ -79,7 +79,7 @@ resources:
   type: list
   elements: dict
 reason:
-  description: Why the wait failed; the most specific cause in the Pod, the scheduler's report, the instance and the events.
+  description: Why the wait failed, by the Pod, the scheduler, the instance and the events; the most specific cause.
   returned: failure of a wait
   type: str
   sample: "launcher Pod virt-launcher-web-5d0a3c1e-1 finds no node: 0/1 nodes are available: 1 Insufficient memory."
@@ -99,7 +99,7 @@ events:
   type: list
   elements: str
 causes:
-  description: What the API server found wrong, by field.
+  description: Problems that the API server reports, by field.
   returned: when the API server refuses
   type: list
   elements: dict
@@ -109,7 +109,7 @@ status:
   type: int
   sample: 403
 server_reason:
-  description: Why, in the API server's word; empty where it has none.
+  description: The API server's reason for the refusal; may be empty.
   returned: when the API server refuses
   type: str
   sample: Forbidden

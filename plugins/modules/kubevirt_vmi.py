@@ -9,13 +9,13 @@ DOCUMENTATION = r"""
 module: kubevirt_vmi
 short_description: Declare and operate KubeVirt virtual machine instances
 description:
-  - Creates and deletes VirtualMachineInstances of C(kubevirt.io), which are one run of a guest each, one or many in a task,
-    and pauses, resets, reboots and freezes guests that run.
-  - For a machine that you start, stop and change, use M(virtops.kubevirt.kubevirt_vm). The guest of
-    such a machine can be operated here as well; its instance has its name.
+  - Creates and deletes VirtualMachineInstances of C(kubevirt.io), each a single run of a guest, one or many in a task. Pauses,
+    resets, reboots and freezes running guests.
+  - For a machine that you start, stop and change, use M(virtops.kubevirt.kubevirt_vm). This module can also operate the guest
+    of such a machine; the instance has the machine's name.
   - Works with the control plane of this collection and with upstream KubeVirt.
-  - What is there is read first and compared; a task that changes nothing sends one request for a VirtualMachineInstance,
-    or one for all of a namespace, and writes nothing.
+  - Reads and compares the existing objects first. A task that changes nothing sends one read request for an instance, or one
+    for all of a namespace, and writes nothing.
 author:
   - virtops.kubevirt contributors (@virtops)
 extends_documentation_fragment:
@@ -28,8 +28,8 @@ attributes:
   check_mode:
     support: full
     details:
-      - The server checks what would be sent (dry run), admission included; a replacement by O(force), a reset, a soft
-        reboot, freezing and unfreezing have no dry run and are foreseen from what is there.
+      - The server validates the request as a dry run, with admission. A replacement by O(force), a reset, a soft reboot,
+        freezing and unfreezing have no dry run; the module predicts them from the current state.
   diff_mode:
     support: full
     details:
@@ -37,7 +37,7 @@ attributes:
   idempotent:
     support: partial
     details:
-      - O(state=reset), O(state=softrebooted) and O(generate_name) do what they say each time.
+      - O(state=reset), O(state=softrebooted) and O(generate_name) make a change with each run.
 options:
   name:
     description:
@@ -46,7 +46,7 @@ options:
     type: str
   generate_name:
     description:
-      - Beginning of a name that the server completes. Every run makes another VirtualMachineInstance.
+      - Prefix of a name that the server completes. Every run creates another VirtualMachineInstance.
       - Only with O(state=present). Mutually exclusive with O(name).
     type: str
   namespace:
@@ -55,53 +55,53 @@ options:
     type: str
   annotations:
     description:
-      - Annotations of the VirtualMachineInstance. Those that are there already stay.
+      - Annotations of the VirtualMachineInstance. Its other annotations stay.
     type: dict
   labels:
     description:
-      - Labels of the VirtualMachineInstance. Those that are there already stay.
+      - Labels of the VirtualMachineInstance. Its other labels stay.
     type: dict
   start_paused:
     description:
-      - The guest begins paused; O(state=unpaused) lets it run.
+      - The guest starts paused; O(state=unpaused) lets it run.
     type: bool
   state:
     description:
-      - V(present) makes the instance be there as declared. Only its labels and annotations can be changed once it is
-        there; see O(force). An instance whose run is over stays as it is.
-      - V(absent) deletes it, which ends its guest; in a cluster without KubeVirt it changes nothing. The instance of a
-        VirtualMachine that is to run comes again.
-      - V(paused) and V(unpaused) halt the processors of a guest that runs and let them go on. V(reset) is the reset button
-        of a guest that runs, V(softrebooted) asks it to reboot (by its agent, or by ACPI). V(frozen) and V(unfrozen) have
-        the guest's agent freeze and thaw its file systems. They fail where no guest runs.
+      - V(present) creates the instance as declared. Later only its labels and annotations can change; see O(force). An instance
+        whose run is over stays as it is.
+      - V(absent) deletes it, which ends its guest; in a cluster without KubeVirt it changes nothing. A VirtualMachine with the
+        run strategy V(Always) creates its instance again.
+      - V(paused) and V(unpaused) pause and resume the processors of a running guest. V(reset) resets it, V(softrebooted) asks
+        it to reboot (by its agent, or by ACPI). V(frozen) and V(unfrozen) freeze and thaw its file systems by the guest's
+        agent. They fail if no guest runs.
     type: str
     choices: [absent, present, paused, unpaused, reset, softrebooted, frozen, unfrozen]
     default: present
   unfreeze_timeout:
     description:
-      - Seconds after which the file systems of a guest that O(state=frozen) freezes are thawed automatically, unless a task
-        does so before. V(0) means never. File systems that are frozen already keep their time.
-      - A guest whose file systems are frozen hangs at its next write, and the client that froze it may fail before it thaws it.
-      - When left out, 300.
+      - Seconds after O(state=frozen) until the file systems are thawed automatically. V(0) means never. Already frozen file
+        systems keep their time.
+      - A guest with frozen file systems hangs at its next write, and the client may fail before it thaws them.
+      - The default is 300.
     type: int
   force:
     description:
-      - Delete an instance that differs from its declaration, or whose run is over, and create it again. Waits for its
-        removal, for at most O(wait_timeout), also without O(wait).
-      - Refused for the instance of a VirtualMachine or of a replica set, which would make it again as it was.
+      - Delete an instance that differs from its declaration, or whose run is over, and create it again. Waits at most
+        O(wait_timeout) for its removal, also without O(wait).
+      - Refused for the instance of a VirtualMachine or of a replica set, which would create it again unchanged.
     type: bool
     default: false
   wait:
     description:
-      - Wait until the guest runs and is ready, or is paused, as the state wants; with O(state=absent) until the instance and
-        its launcher Pod are gone.
-      - When the time is over, the task fails with the reason, from the instance, its Pod and their events.
+      - Wait until the guest is ready or paused, according to the state; with O(state=absent) until the instance and its
+        launcher Pod are gone.
+      - After the timeout the task fails with the reason, from the instance, its Pod and their events.
     type: bool
     default: false
   vmis:
     description:
-      - Several VirtualMachineInstances, worked on at the same time and waited for together.
-      - The task's own options stand in for what an entry leaves out. A task with errors does all that it can and then fails.
+      - Several VirtualMachineInstances, changed and waited for at the same time.
+      - The task's options are the defaults of each entry. A task with errors still changes the other entries, and then fails.
       - Mutually exclusive with O(name) and O(generate_name).
     type: list
     elements: dict
@@ -113,7 +113,7 @@ options:
           type: str
         generate_name:
           description:
-            - Beginning of a name that the server completes. Every run makes another VirtualMachineInstance.
+            - Prefix of a name that the server completes. Every run creates another VirtualMachineInstance.
             - Only with O(vmis[].state=present). Mutually exclusive with O(vmis[].name).
           type: str
         namespace:
@@ -122,15 +122,15 @@ options:
           type: str
         annotations:
           description:
-            - Annotations of the VirtualMachineInstance. Those that are there already stay.
+            - Annotations of the VirtualMachineInstance. Its other annotations stay.
           type: dict
         labels:
           description:
-            - Labels of the VirtualMachineInstance. Those that are there already stay.
+            - Labels of the VirtualMachineInstance. Its other labels stay.
           type: dict
         start_paused:
           description:
-            - The guest begins paused; O(vmis[].state=unpaused) lets it run.
+            - The guest starts paused; O(vmis[].state=unpaused) lets it run.
           type: bool
         state:
           description: The wanted state; O(state) by default.
@@ -138,26 +138,26 @@ options:
           choices: [absent, present, paused, unpaused, reset, softrebooted, frozen, unfrozen]
         unfreeze_timeout:
           description:
-            - Seconds after which the file systems of a guest that O(vmis[].state=frozen) freezes are thawed automatically, unless a task
-              does so before. V(0) means never. File systems that are frozen already keep their time.
-            - A guest whose file systems are frozen hangs at its next write, and the client that froze it may fail before it thaws it.
-            - When left out, 300.
+            - Seconds after O(vmis[].state=frozen) until the file systems are thawed automatically. V(0) means never. Already frozen file
+              systems keep their time.
+            - A guest with frozen file systems hangs at its next write, and the client may fail before it thaws them.
+            - The default is 300.
           type: int
         force:
           description: Whether to replace it; O(force) by default.
           type: bool
         definition:
           description:
-            - The object as the API has it; C(apiVersion) and C(kind) may be left out. Other options are laid over it.
-            - What the server made (C(status), C(metadata.uid) and the like) may be in it and is left aside.
-            - A key with the value V(null) is taken away.
+            - The object as in the API; C(apiVersion) and C(kind) are optional. Other options override its fields.
+            - Fields that the server sets (C(status), C(metadata.uid) and the like) are ignored.
+            - A key with the value V(null) is removed.
           type: dict
           aliases: [resource_definition]
         spec:
           description:
-            - The C(spec) of a VirtualMachineInstance, laid over the one in O(vmis[].definition).
-            - Disks, volumes, interfaces, networks, filesystems, GPUs and host devices are joined by name, as with O(vmis[].disks).
-              Any other list is a whole.
+            - The C(spec) of a VirtualMachineInstance, merged over the one in O(vmis[].definition).
+            - Disks, volumes, interfaces, networks, filesystems, GPUs and host devices are merged by name, like O(vmis[].disks).
+              Any other list is replaced as a whole.
           type: dict
         cpu:
           description:
@@ -182,22 +182,22 @@ options:
           type: str
         image:
           description:
-            - Container image with the disk to boot from; becomes disk and volume V(containerdisk). A disk of that name that
-              is there or declared otherwise is left as it is.
+            - Container image with the boot disk; becomes disk and volume V(containerdisk). An existing or otherwise
+              declared disk of that name keeps its other fields.
           type: str
         cloud_init:
           description:
-            - Data for the guest's cloud-init; becomes disk and volume V(cloudinit). A disk of that name that is there or
-              declared otherwise is left as it is.
+            - Data for the guest's cloud-init; becomes disk and volume V(cloudinit). An existing or otherwise declared disk
+              of that name keeps its other fields.
           type: dict
           suboptions:
             type:
-              description: How the guest is given the data. The control plane of this collection knows V(no_cloud).
+              description: The cloud-init data source. The control plane of this collection supports V(no_cloud).
               type: str
               choices: [no_cloud, config_drive]
               default: no_cloud
             user_data:
-              description: The user data, a text. Every user with the right to read the object can see it; prefer a Secret.
+              description: The user data, a text. Every user with read access to the object can see it; prefer a Secret.
               type: str
             user_data_secret:
               description: Name of a Secret with the user data under the key C(userdata).
@@ -210,54 +210,56 @@ options:
               type: str
         disks:
           description:
-            - Disks as the API has them, joined by name with those of O(vmis[].spec), of O(vmis[].definition) and of what is there.
-            - What an entry names is changed; its other fields and other entries stay, in their order, and new ones come last.
+            - Disks as in the API, merged by name with those of O(vmis[].spec), of O(vmis[].definition) and of the existing object.
+            - An entry changes only the fields that it contains. Other entries stay in their order; new ones are appended.
           type: list
           elements: dict
         volumes:
           description:
-            - Volumes as the API has them, joined by name as O(vmis[].disks) are. Another kind of source replaces the old one.
+            - Volumes as in the API, merged by name like O(vmis[].disks). Another kind of source replaces the old one.
           type: list
           elements: dict
         interfaces:
           description:
-            - Network interfaces as the API has them, joined by name as O(vmis[].disks) are.
+            - Network interfaces as in the API, merged by name like O(vmis[].disks).
           type: list
           elements: dict
         networks:
           description:
-            - Networks as the API has them, joined by name as O(vmis[].disks) are.
+            - Networks as in the API, merged by name like O(vmis[].disks).
           type: list
           elements: dict
         eviction_strategy:
           description:
-            - What happens when the machine's Pod is evicted, as by C(kubectl drain). V(None) stops it, V(LiveMigrate) keeps
-              it where it is unless it can move, V(LiveMigrateIfPossible) moves or stops it, V(External) leaves it to others.
-            - The cluster's own by default.
+            - What an eviction of the machine's Pod does, such as by C(kubectl drain). V(None) stops the machine.
+              V(LiveMigrate) migrates it, and keeps it running where it is if it cannot migrate. V(LiveMigrateIfPossible)
+              migrates it, or stops it. V(External) leaves that to another controller.
+            - The default is the cluster's setting.
           type: str
           choices: [External, LiveMigrate, LiveMigrateIfPossible, None]
         further_attempts:
           description:
-            - How often a run that its node cannot begin is tried again, elsewhere if it can be. The cluster's own by default.
-            - An annotation that the control plane of this collection heeds.
+            - How often a run that its node fails to start is retried, on another node if possible. The default is the
+              cluster's setting.
+            - An annotation for the control plane of this collection.
           type: int
         run_timeout:
           description:
-            - Seconds that a launcher may take to come up once its Pod has a node; V(0) is no bound.
-            - The cluster's own by default.
-            - An annotation that the control plane of this collection heeds.
+            - Seconds that a launcher may take to start after its Pod is scheduled; V(0) means no limit.
+            - The default is the cluster's setting.
+            - An annotation for the control plane of this collection.
           type: int
         delete_options:
           description:
-            - How to delete, with O(vmis[].state=absent). Refused with any other, O(vmis[].force) or not.
+            - How to delete, only with O(vmis[].state=absent).
           type: dict
           suboptions:
             propagationPolicy:
-              description: What becomes of the objects that this one owns.
+              description: What happens to the objects that this one owns.
               type: str
               choices: [Foreground, Background, Orphan]
             preconditions:
-              description: Refuse unless the object is the one that is meant.
+              description: Refuse the deletion of another object with this name.
               type: dict
               suboptions:
                 resourceVersion:
@@ -433,7 +435,7 @@ results:
       returned: when it changed
       type: str
     failed:
-      description: Only there, and V(true), when this one failed.
+      description: V(true) if this one failed, else missing.
       returned: failure
       type: bool
     msg:
@@ -476,7 +478,7 @@ results:
       returned: when the API server refuses
       type: str
 reason:
-  description: Why the wait failed; the most specific cause in the Pod, the scheduler's report, the instance and the events.
+  description: Why the wait failed, by the Pod, the scheduler, the instance and the events; the most specific cause.
   returned: failure of a wait
   type: str
   sample: "launcher Pod virt-launcher-probe-5d0a3c1e-1 finds no node: 0/1 nodes are available: 1 Insufficient memory."
@@ -496,7 +498,7 @@ events:
   type: list
   elements: str
 causes:
-  description: What the API server found wrong, by field.
+  description: Problems that the API server reports, by field.
   returned: when the API server refuses
   type: list
   elements: dict
@@ -506,7 +508,7 @@ status:
   type: int
   sample: 403
 server_reason:
-  description: Why, in the API server's word; empty where it has none.
+  description: The API server's reason for the refusal; may be empty.
   returned: when the API server refuses
   type: str
   sample: Forbidden

@@ -9,7 +9,7 @@ DOCUMENTATION = r"""
 module: kubevirt_vmi_info
 short_description: Read running instances of KubeVirt virtual machines
 description:
-  - Returns VirtualMachineInstances of C(kubevirt.io), which are there while a guest runs, with node, addresses and conditions.
+  - Returns VirtualMachineInstances of C(kubevirt.io), which exist while a guest runs, with node, addresses and conditions.
 author:
   - virtops.kubevirt contributors (@virtops)
 extends_documentation_fragment:
@@ -30,14 +30,14 @@ options:
   wait:
     description:
       - Wait until they are ready.
-      - With O(name) and O(namespace) also until it is there.
-      - Fails at once where the cluster does not know the kind.
+      - With O(name) and O(namespace) also until the object exists.
+      - Fails at once if the cluster does not know the kind.
     type: bool
     default: false
   guest:
     description:
-      - Ask the agents of guests what they know of their operating systems, users and file systems.
-      - A guest that does not run or has no agent is reported with the reason, and is no failure.
+      - Ask the agents of the guests for operating systems, users and file systems.
+      - A guest without an agent, or one that does not run, is no failure; RV(guests[].reason) says why.
     type: bool
     default: false
 seealso:
@@ -82,7 +82,7 @@ resources:
   type: list
   elements: dict
 guests:
-  description: What the agents of the guests tell, one entry for each of RV(resources), in their order.
+  description: The responses of the guests' agents, one entry for each of RV(resources), in their order.
   returned: with O(guest=true)
   type: list
   elements: dict
@@ -105,7 +105,7 @@ guests:
       type: str
       sample: no guest agent is connected; install and start qemu-guest-agent in the guest
     info:
-      description: C(VirtualMachineInstanceGuestAgentInfo) as the API has it; host name, operating system, time zone and more.
+      description: C(VirtualMachineInstanceGuestAgentInfo) as in the API; host name, operating system, time zone and more.
       returned: when an agent answered
       type: dict
     users:
@@ -119,7 +119,7 @@ guests:
       type: list
       elements: dict
 reason:
-  description: Why the wait failed; the most specific cause in the Pod, the scheduler's report, the instance and the events.
+  description: Why the wait failed, by the Pod, the scheduler, the instance and the events; the most specific cause.
   returned: failure of a wait
   type: str
   sample: "launcher Pod virt-launcher-web-5d0a3c1e-1 finds no node: 0/1 nodes are available: 1 Insufficient memory."
@@ -139,7 +139,7 @@ events:
   type: list
   elements: str
 causes:
-  description: What the API server found wrong, by field.
+  description: Problems that the API server reports, by field.
   returned: when the API server refuses
   type: list
   elements: dict
@@ -149,7 +149,7 @@ status:
   type: int
   sample: 403
 server_reason:
-  description: Why, in the API server's word; empty where it has none.
+  description: The API server's reason for the refusal; may be empty.
   returned: when the API server refuses
   type: str
   sample: Forbidden
