@@ -237,7 +237,7 @@ def test_migrations_that_have_not_started_are_cancelled_when_the_node_is_uncordo
     controller.holds = {"moves": "Running", "stays": "Scheduling"}
     code, output = drained(lab, place, drain_node_name="node-1", drain_node_wait_timeout=6)
     assert code != 0
-    assert "It takes Pods again, as before. Cancelled since, for it had not begun to move: default/stays." in output, (
+    assert "It takes Pods again, as before. Cancelled, because it had not started to move: default/stays." in output, (
         output
     )
     assert not is_cordoned(api)
@@ -299,8 +299,8 @@ def test_machines_that_others_evict_are_reported(
 
     assert code != 0
     assert (
-        "Node node-1 is not empty: these machines are still there, and their evictionStrategy is External, so somebody"
-        " else is to move or stop them. default/stays: its condition LiveMigratable is False"
+        "Node node-1 is not empty: these machines are still there, and their evictionStrategy is External, so another"
+        " controller has to move or stop them. default/stays: its condition LiveMigratable is False"
         " (HostDeviceNotLiveMigratable: a GPU)" in output
     ), output[-3000:]
     assert "stop them yourself (kubevirt_vm with state=stopped). Failed to delete pod default/launcher" in output
@@ -328,7 +328,7 @@ def test_a_node_that_could_not_be_cordoned_is_not_reported_as_cordoned(
     assert code != 0
     assert "Node node-1 could not be cordoned, and nothing was done: " in output, output[-3000:]
     assert 'User "reader" cannot patch resource "nodes"' in output.replace("\\", "")
-    assert "Who runs the role needs the right to patch nodes." in output
+    assert "The role needs the right to patch nodes." in output
     assert "stays cordoned" not in output
     assert not is_cordoned(api)
 
@@ -342,6 +342,6 @@ def test_a_drain_whose_pods_do_not_end_times_out(
 
     assert code != 0
     assert remaining["metadata"].get("deletionTimestamp"), output
-    assert "Node node-1 is not empty: Pods are left there: launcher." in output, output[-2500:]
+    assert "Node node-1 is not empty: Pods remain there: launcher." in output, output[-2500:]
     assert "It takes Pods again, as before." in output
     assert not is_cordoned(api)

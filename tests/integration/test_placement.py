@@ -14,17 +14,17 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-import yaml
 
 from lab import Lab
 from lab.collection import linked_under
 from lab.programs.ensure import ensure_programs
 from lab.progress import silent
 from tests.ad_hoc import run_module
-from tests.unit.roles.control_plane.rendered import DIRECTORS, ROLE, render
+from tests.unit.tasks import ROLES, Host, role_variables
 
 pytestmark = pytest.mark.component
 
+DIRECTORS = ("virt-api", "virt-controller")
 CONTROL_PLANE = "node-role.kubernetes.io/control-plane"
 NEEDED = ("Namespace", "PriorityClass", "ServiceAccount", "Deployment", "PodDisruptionBudget")
 NOW_AND_THEN = 600
@@ -58,14 +58,14 @@ def deployed(lab: Lab, kubectl: Kubectl, tmp_path_factory: pytest.TempPathFactor
     """Create nodes, inspect them as the role does, apply the rendered objects; return a kubectl for their namespace."""
     for name in ("control-plane", "worker-1", "worker-2", "worker-3"):
         add_node(kubectl, name)
-    defaults = yaml.safe_load((ROLE / "defaults/main.yml").read_text())
-    asked = {name: defaults[f"control_plane_{name}"] for name in ("node_selector", "tolerations")}
+    variables = role_variables("control_plane")
+    asked = {name: variables[f"control_plane_{name}"] for name in ("node_selector", "tolerations")}
     place = linked_under(tmp_path_factory.mktemp("ansible"))
     installed = run_module(lab.kubeconfig, place, "kubevirt_control_plane_info", **asked)
     assert installed["control_plane_nodes"] == ["control-plane"], installed
     reported = {name: installed[name] for name in ("control_plane_nodes", "kept_control_plane_nodes")}
-    made = render(tmp_path_factory.mktemp("rendered"), {}, **reported)
-    for item in made["definitions"]:
+    variables["__control_plane_found"] = {"definitions_version": None, **reported}
+    for item in Host(ROLES / "control_plane", variables).value("{{ __control_plane_components }}"):
         if item["kind"] in NEEDED:
             kubectl("apply", "-f", "-", body=item)
     return lambda *arguments, **options: kubectl("-n", "kubevirt", *arguments, **options)

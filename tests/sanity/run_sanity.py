@@ -32,7 +32,7 @@ COVERED = {
     "yamllint": "yamllint, and antsibull-docs for the documentation in plugins",
 }
 """Tests of ansible-test that a faster check replaces by day. They run at night."""
-PLAYS = ("tests/unit/roles/test_variables.py", "tests/unit/playbooks")
+PLAYS = ("tests/unit/roles/test_variables.py", "tests/unit/playbooks/test_ends.py")
 """Tests in which Ansible templates, loops and refuses, with the Python that ANSIBLE_PYTHON names."""
 
 

@@ -30,3 +30,4 @@ if ROOT.parts[-3:] != ("ansible_collections", "virtops", "kubevirt"):
     _package("ansible_collections")
     _package("ansible_collections.virtops")
     _package("ansible_collections.virtops.kubevirt", ROOT)
+COLLECTION = sys.modules.get("ansible_collections.virtops.kubevirt") or types.ModuleType("kubevirt")

@@ -3,214 +3,183 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A play starts only when all hosts of the one before have finished it, and not merely when none has failed.
 
-Ansible itself starts the next play when hosts were unreachable.
+Ansible itself starts the next play when hosts were unreachable. It runs the playbooks here, with WORK in place of the
+roles; each run takes seconds. Messages and cases of the protocol's tasks are tested without it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from ansible_collections.virtops.kubevirt.tests.unit.playbooks.plays import (
-    INVENTORY,
-    NAMES,
-    PLAYBOOKS,
-    acted_on,
-    looked,
-)
+from ansible_collections.virtops.kubevirt.tests.unit.playbooks.test_hosts import NAMES, TASKS, a_host
+from ansible_collections.virtops.kubevirt.tests.unit.tasks import PLAYBOOKS, load
 
+LOCAL = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
 # The connection to this host fails: nothing listens on port 1.
 AWAY = {"ansible_connection": "ssh", "ansible_host": "127.0.0.1", "ansible_port": 1, "touched": True}
-BROKEN = {"broken": True}
-NODES = ("node-1", "node-2")
+ACTED = "was done to"
+# The replacement for the tasks of a play: connect to some hosts, print.
+WORK = (
+    {"ansible.builtin.raw": "true", "changed_when": False, "check_mode": False, "when": "touched | default(false)"},
+    {"ansible.builtin.debug": {"msg": ACTED + " {{ inventory_hostname }}."}},
+)
 
 
-def inventory(**hosts: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return the inventory with variables for some of its hosts."""
-    return {
-        group: {"hosts": {name: hosts.get(name.replace("-", "_"), {}) for name in has["hosts"]}}
-        for group, has in INVENTORY.items()
-    }
+def play(
+    folder: Path, playbooks: str, hosts: dict[str, dict[str, Any]], *arguments: str, client: str = "localhost"
+) -> tuple[int, str]:
+    """Run playbooks one after the other, with WORK in each play after the first; return the code and the output.
+
+    hosts: variables of some hosts of the inventory.
+    """
+    plays: list[dict[str, Any]] = []
+    for name in playbooks.split():
+        first, *others = yaml.safe_load((PLAYBOOKS / f"{name}.yml").read_text())
+        framed = ({key: value for key, value in item.items() if key not in ("roles", "become")} for item in others)
+        plays += [first, *(item | {"tasks": [dict(task) for task in WORK]} for item in framed)]
+    shutil.copytree(TASKS, folder / "tasks")
+    (folder / "play.yml").write_text(yaml.safe_dump(plays))
+    groups = {"kubevirt_nodes": ["node-1", "node-2"], "others": ["bastion"]}
+    children = {group: {"hosts": {name: hosts.get(name, {}) for name in names}} for group, names in groups.items()}
+    (folder / "hosts.yml").write_text(yaml.safe_dump({"all": {"vars": LOCAL, "children": children}}))
+    python = os.environ.get("ANSIBLE_PYTHON", sys.executable)
+    command = [python, "-m", "ansible", "playbook", "-i", "hosts.yml", "play.yml", "-e", f"kubevirt_client={client}"]
+    done = subprocess.run([*command, *arguments], cwd=folder, capture_output=True, text=True, check=False)
+    return done.returncode, " ".join((done.stdout + done.stderr).split())
 
 
-def refused(said: str) -> str:
+def acted_on(output: str) -> set[str]:
+    """Return the hosts that plays have acted on."""
+    return {word.partition('."')[0].strip() for word in output.split(ACTED)[1:]}
+
+
+def refused(output: str) -> str:
     """Return which hosts a refusal names."""
-    _before, _word, after = said.partition("is not done for ")
-    return after.partition(":")[0]
-
-
-@pytest.mark.parametrize("playbook", ["deploy", "provision"])
-@pytest.mark.parametrize("client", ["localhost", "bastion"])
-def test_the_client_does_nothing_when_a_node_is_unreachable(playbook: str, client: str, tmp_path: Path) -> None:
-    code, output = looked(tmp_path, inventory(node_2=AWAY), playbook=playbook, kubevirt_client=client)
-
-    assert code != 0, output
-    assert client not in acted_on(output)
-    assert "node-2" in refused(output)
-
-
-@pytest.mark.parametrize("client", ["bastion", "node-1"])
-def test_no_node_changes_when_the_client_could_not_check_the_cluster(client: str, tmp_path: Path) -> None:
-    """In an upgrade the client goes first: otherwise its refusal would come too late for the nodes."""
-    away = {client.replace("-", "_"): AWAY}
-
-    code, output = looked(tmp_path, inventory(**away), playbook="upgrade", kubevirt_client=client)
-
-    assert code != 0, output
-    assert not acted_on(output)
-
-
-def test_a_client_that_has_checked_changes_nothing_when_a_node_is_unreachable(tmp_path: Path) -> None:
-    code, output = looked(tmp_path, inventory(node_2=AWAY), playbook="upgrade", kubevirt_client="bastion")
-
-    assert code != 0, output
-    assert output.count("was done to bastion") == 1, "it looked at the cluster"
-    assert "node-2" in refused(output)
-
-
-@pytest.mark.parametrize(("away", "broken"), [(NODES, ()), (NODES[:1], NODES[1:]), (NODES[1:], NODES[:1])])
-def test_unreachable_nodes_beside_a_failing_one_stop_the_client(
-    away: Sequence[str], broken: Sequence[str], tmp_path: Path
-) -> None:
-    hosts = {name.replace("-", "_"): BROKEN for name in broken} | {name.replace("-", "_"): AWAY for name in away}
-
-    code, output = looked(tmp_path, inventory(**hosts))
-
-    assert code != 0, output
-    assert "localhost" not in acted_on(output)
-
-
-def test_an_unreachable_client_keeps_the_images_of_the_control_plane(tmp_path: Path) -> None:
-    """Running machines need them, and removal is refused while there are machines."""
-    code, output = looked(tmp_path, inventory(bastion=AWAY), playbook="remove", kubevirt_client="bastion")
-
-    assert code != 0, output
-    assert not acted_on(output)
-    assert refused(output) == "bastion"
-    assert "--limit" not in output
-
-
-@pytest.mark.parametrize("playbook", NAMES)
-def test_a_client_that_is_an_unreachable_node_stops_the_playbook(playbook: str, tmp_path: Path) -> None:
-    """The play of the client then has no host, and cannot refuse."""
-    code, output = looked(tmp_path, inventory(node_1=AWAY), playbook=playbook, kubevirt_client="node-1")
-
-    assert code != 0, output
-    assert acted_on(output) <= ({"node-2"} if playbook != "remove" else set())
+    return output.partition("is not finished on ")[2].partition(", so the")[0]
 
 
 @pytest.mark.parametrize(
-    ("playbook", "client", "behind"),
+    ("playbook", "client", "away", "names"),
     [
-        pytest.param("deploy provision", "node-1", "node-1, node-2", id="no host was left that could refuse"),
-        pytest.param("remove deploy", "bastion", "node-2", id="a node that has the former images"),
+        pytest.param("deploy", "localhost", "node-2", {"node-1", "node-2"}, id="a node: nothing is installed"),
+        pytest.param("upgrade", "node-1", "node-1", {"node-1"}, id="the client: it could not check the cluster"),
     ],
 )
-def test_a_playbook_starts_only_when_the_one_before_has_finished(
-    playbook: str, client: str, behind: str, tmp_path: Path
+def test_the_next_play_does_nothing_when_a_host_is_unreachable(
+    playbook: str, client: str, away: str, names: set[str], tmp_path: Path
 ) -> None:
-    """As in quickstart, and in users' playbooks that import several."""
-    code, output = looked(tmp_path, inventory(node_2=AWAY), playbook=playbook, kubevirt_client=client)
-    first = output.partition("Look at which hosts are meant")[2]
-    second = first.partition("PLAY [Look at which hosts are meant]")[2]
+    code, output = play(tmp_path, playbook, {away: AWAY}, client=client)
+
+    assert code != 0, output
+    assert not acted_on(output), output
+    assert away in refused(output)
+    assert set(refused(output).split(", ")) <= names, output
+
+
+def test_a_playbook_starts_only_when_the_one_before_has_finished(tmp_path: Path) -> None:
+    """As in users' playbooks that import several."""
+    code, output = play(tmp_path, "remove deploy", {"node-2": AWAY}, client="bastion")
+    second = output.partition("Check which hosts are selected")[2].partition("PLAY [Check which hosts are selected]")[2]
 
     assert code != 0, output
     assert second
     assert not acted_on(second)
-    assert refused(second) == behind
+    assert refused(second) == "node-2"
 
 
-def test_a_finished_earlier_playbook_does_not_count_for_the_next(tmp_path: Path) -> None:
-    """The node is reachable for the first playbook, and unreachable for the second."""
-    play = "{{ 'ssh' if hostvars['localhost'].__kubevirt_meant.run | default(1) | int > 1 else 'local' }}"
+def test_reachable_hosts_stop_nothing(tmp_path: Path) -> None:
+    """Also a second playbook, a client that is a node, check mode, and a node that the limit excludes."""
+    arguments = ("--limit", "all,localhost,!node-2", "--check")
 
-    code, output = looked(
-        tmp_path,
-        inventory(node_2=AWAY | {"ansible_connection": play}),
-        playbook="deploy provision",
-        kubevirt_client="bastion",
-    )
+    code, output = play(tmp_path, "deploy provision", {"node-2": AWAY}, *arguments, client="node-1")
 
-    assert code != 0, output
-    assert "node-2" in refused(output)
-    assert output.count("was done to bastion") == 1
+    assert code == 0, output
+    assert acted_on(output) == {"node-1"}
+    assert output.count(f"{ACTED} node-1") == 4
+
+
+def test_each_host_reports_tags_that_skip_all_work(tmp_path: Path) -> None:
+    arguments = ("--tags", "mine,other", "--skip-tags", "untagged")
+
+    code, output = play(tmp_path, "upgrade", {}, *arguments)
+
+    assert code == 0, output
+    assert output.count("NOTHING WAS DONE") == 4
+    assert "--tags mine,other --skip-tags untagged skipped all tasks of this play." in output
+    assert not acted_on(output)
+
+
+def proof(
+    part: str, ended: dict[str, list[str]], limit: str | None = None, client: str = "localhost", **variables: Any
+) -> str:
+    """Return the refusal of a play in the second playbook. ended: what hosts have finished."""
+    host = a_host(limit, hosts={name: {"__kubevirt_finished": marks} for name, marks in ended.items()}, **variables)
+    nodes = ["node-1"] if limit and "!node-2" in limit else ["node-1", "node-2"]
+    meant = {"nodes": nodes, "client": [client], "checks": [client], "run": 2}
+    host.variables["hostvars"]["localhost"]["__kubevirt_selected"] = meant
+    host.variables["__kubevirt_part"] = part
+    return host.refusal(TASKS / "require-finished.yml")
+
+
+DONE = ["nodes 1", "nodes 2"]
 
 
 @pytest.mark.parametrize(
-    ("playbook", "client", "arguments"),
+    ("part", "ended", "names"),
     [
-        pytest.param("deploy provision", "node-1", (), id="a client that is a node"),
-        pytest.param("deploy provision", "localhost", ("--check",), id="check mode"),
-        pytest.param("remove deploy", "bastion", ("--tags", "mine"), id="tags that leave out all work"),
-        pytest.param("remove deploy", "bastion", ("--limit", "bastion,node-1"), id="a limit"),
+        pytest.param("nodes", {"node-1": DONE, "node-2": DONE}, "", id="all have finished"),
+        pytest.param("nodes", {"node-1": DONE}, "node-2", id="one has not"),
+        pytest.param("nodes", {"node-1": DONE, "node-2": ["nodes 1"]}, "node-2", id="only in the playbook before"),
+        pytest.param("nodes", {"node-1": DONE, "node-2": ["client 2"]}, "node-2", id="only as the client"),
+        pytest.param("checks", {}, "localhost", id="the client has not checked"),
+        pytest.param("client", {"localhost": ["client 2"]}, "", id="the client has finished"),
     ],
 )
-def test_reachable_hosts_stop_nothing(playbook: str, client: str, arguments: Sequence[str], tmp_path: Path) -> None:
-    code, output = looked(tmp_path, inventory(), *arguments, playbook=playbook, kubevirt_client=client)
-
-    assert code == 0, output
-
-
-def test_a_node_excluded_by_the_limit_is_not_waited_for(tmp_path: Path) -> None:
-    code, output = looked(tmp_path, inventory(node_2=AWAY), "--limit", "all,localhost,!node-2")
-
-    assert code == 0, output
-    assert acted_on(output) == {"node-1", "localhost"}
+def test_hosts_that_have_not_finished_are_named(part: str, ended: dict[str, list[str]], names: str) -> None:
+    assert refused(proof(part, ended)) == names
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"),
+    ("part", "case", "words"),
     [
-        pytest.param((), "--limit 'all,localhost,!NODE'", id="none so far"),
-        pytest.param(("--limit", "kubevirt_nodes:localhost"), "'kubevirt_nodes:localhost:!NODE'", id="with colons"),
-        pytest.param(("--limit", "all,localhost,!node-1"), "Make it reachable, or mend it", id="the last node"),
+        pytest.param("nodes", {}, "--limit 'all,localhost,!NODE'.", id="no limit"),
+        pytest.param("nodes", {"client": "bastion"}, "--limit 'all,!NODE'.", id="a client of the inventory"),
+        pytest.param("nodes", {"limit": "kubevirt_nodes:localhost"}, "'kubevirt_nodes:localhost:!NODE'.", id="colons"),
+        pytest.param("nodes", {"limit": "a,b:c"}, "--limit 'a,b:c,!NODE'.", id="commas"),
+        pytest.param(
+            "nodes",
+            {"__kubevirt_limit_options": " -e upgrade_not_ready_nodes=true"},
+            "--limit 'all,localhost,!NODE' -e upgrade_not_ready_nodes=true.",
+            id="an upgrade checks nodes that are not Ready",
+        ),
+        pytest.param("nodes", {"limit": "all,localhost,!node-2"}, None, id="the last node"),
+        pytest.param("client", {}, None, id="no node"),
     ],
 )
-def test_a_refusal_says_how_to_continue(arguments: Sequence[str], words: str, tmp_path: Path) -> None:
-    code, output = looked(tmp_path, inventory(node_2=AWAY), *arguments)
+def test_a_refusal_says_how_to_continue_without_a_node(part: str, case: dict[str, Any], words: str | None) -> None:
+    message = proof(part, {}, **case)
 
-    assert code != 0, output
-    assert words in output
-    assert ("A node that the cluster does without" in output) is ("!NODE" in words)
-
-
-def test_the_refusal_of_an_upgrade_suggests_a_command_that_its_checks_accept(tmp_path: Path) -> None:
-    code, output = looked(tmp_path, inventory(node_2=AWAY), playbook="upgrade")
-
-    assert code != 0, output
-    assert "by --limit 'all,localhost,!NODE' -e upgrade_not_ready_nodes=true, if it is not Ready." in output
+    assert "Repair it, and run the playbook again." in message
+    assert ("To continue without a node" in message) is (words is not None)
+    assert (words or "") in message
 
 
 @pytest.mark.parametrize("playbook", NAMES)
 def test_every_later_play_records_its_end_and_checks_the_one_before(playbook: str) -> None:
-    _first, *others = yaml.safe_load((PLAYBOOKS / f"{playbook}.yml").read_text())
+    _first, *others = load(PLAYBOOKS / f"{playbook}.yml")
     parts = {"remove": ["client", "nodes"], "upgrade": ["checks", "nodes", "client"]}.get(playbook, ["nodes", "client"])
-    ends = [play["post_tasks"][-1] for play in others]
-    proofs = [play["pre_tasks"][0] for play in others[1:]]
+    ends = [item["post_tasks"][-1] for item in others]
+    proofs = [item["pre_tasks"][0] for item in others[1:]]
 
-    assert [item["ansible.builtin.import_tasks"] for item in proofs] == ["tasks/proof.yml"] * len(parts[1:])
-    assert [item["ansible.builtin.import_tasks"] for item in ends] == ["tasks/ended.yml"] * len(parts)
+    assert [item["ansible.builtin.import_tasks"] for item in proofs] == ["tasks/require-finished.yml"] * len(parts[1:])
+    assert [item["ansible.builtin.import_tasks"] for item in ends] == ["tasks/finished.yml"] * len(parts)
     assert [item["vars"]["__kubevirt_part"] for item in [*proofs, *ends]] == [*parts[:-1], *parts]
     assert {item["tags"] for item in proofs} == {"always"}
-    assert ["tags" in item for item in ends] == [False] * len(ends), "of those in it each has its own"
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        pytest.param(("--tags", "mine,other"), "left out by --tags mine,other.", id="of others"),
-        pytest.param(("--skip-tags", "untagged"), "left out by --skip-tags untagged.", id="all that have none"),
-        pytest.param((), "", id="none"),
-        pytest.param(("--tags", "all"), "", id="all"),
-    ],
-)
-def test_each_host_reports_tags_that_skip_all_work(arguments: Sequence[str], words: str, tmp_path: Path) -> None:
-    code, output = looked(tmp_path, inventory(), *arguments, playbook="upgrade")
-
-    assert code == 0, output
-    assert output.count("NOTHING WAS DONE") == (4 if words else 0)
-    assert words in " ".join(output.split())
-    assert bool(acted_on(output)) is not bool(words)
+    assert ["tags" in item for item in ends] == [False] * len(ends), "each of its tasks has its own"

@@ -1,236 +1,319 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Refusals, waits and messages of playbook upgrade. Ansible runs its tasks, each host with its own cluster.
+"""Refusals, waits and messages of playbook upgrade, with functions in place of the modules that read the cluster.
 
-Two action plug-ins stand in for a cluster; they return what the variables of the host contain.
+Its variables are checked in roles/test_variables.py.
 """
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
-from ansible_collections.virtops.kubevirt.tests.unit.playbooks.upgrades import (
-    CHECKS,
-    FOUND,
-    MACHINES,
-    NEW,
-    OLD,
-    STANDING,
-    VARIABLES,
-)
+from ansible_collections.virtops.kubevirt.tests.unit.tasks import PLAYBOOKS, Host, load
 
-ROOT = Path(__file__).resolve().parents[3]
-TASKS = ROOT / "playbooks/tasks"
-SAY = """
-from ansible.plugins.action import ActionBase
-
-ASKED = set()  # of one task, whose tries are made in one process
-
-class ActionModule(ActionBase):
-    def run(self, tmp=None, task_vars=None):
-        said = task_vars["said_by_{name}"]
-        if "{name}" in ASKED:
-            said = said | task_vars.get("later", {})
-        ASKED.add("{name}")
-        return dict(said, changed=False, waited=self._task.args.get("wait", False))
-"""
-
-
-FAILED = (
-    "{{ ansible_failed_result.results | default([ansible_failed_result])"
-    " | map(attribute='msg', default='') | join(' ') }}"
-)
-
-
-def kept(*tasks: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the tasks, and one that keeps their last message as a fact of the host."""
-    refused = {"ansible.builtin.set_fact": {"said": FAILED}}
-    return [{"block": list(tasks), "rescue": [refused]}]
-
-
-def included(name: str) -> dict[str, Any]:
-    return {"ansible.builtin.include_tasks": str(TASKS / name)}
-
-
-BROKEN_OFF = {
-    "block": [{"name": "Apply it", "ansible.builtin.fail": {"msg": "webhook says no."}}],
-    "rescue": [included("upgrade-standing.yml")],
+TASKS = PLAYBOOKS / "tasks"
+CHECKS, MACHINES, STATUS = (load(TASKS / f"upgrade-{name}.yml") for name in ("checks", "machines", "status"))
+NEW, OLD = "registry/virt-launcher:0.2.0", "registry/virt-launcher:0.1.0"
+SERVING = {"kind": "Deployment", "name": "virt-api", "version": "0.2.0", "missing": ""}
+STUCK = {"kind": "DaemonSet", "name": "virt-handler", "version": "0.1.0", "missing": "1 of 3 updated, 1 ready"}
+FOUND: dict[str, Any] = {
+    "owner": "ours",
+    "version": "0.1.0",
+    "definitions_version": "0.2.0",
+    "components": [SERVING, STUCK],
+    "nodes_not_ready": [],
+    "in_other_launchers": [],
+    "check_mode": False,
 }
-PLAYS = {
-    "variables": kept(included("upgrade-variables.yml")),
-    "checks": [
-        {"ansible.builtin.set_fact": {"__control_plane_found": "{{ said_by_kubevirt_control_plane_info }}"}},
-        *kept(
-            included("upgrade-checks.yml"),
-            {"ansible.builtin.set_fact": {"waited": "{{ __kubevirt_waited.waited | default(false) }}"}},
-        ),
-    ],
-    "machines": kept(included("upgrade-machines.yml")),
-    "standing": kept(BROKEN_OFF),
+VARIABLES = {
+    "__control_plane_version": "0.2.0",
+    "__control_plane_image": "registry/control-plane:0.2.0",
+    "__control_plane_launcher_image": NEW,
+    "control_plane_namespace": "kubevirt",
+    "control_plane_workload_update_methods": [],
+    "hostvars": {"node-1": {}},
+    "__kubevirt_excluded": [],
+    "__kubevirt_image_nodes": ["node-1"],
+    "__kubevirt_delay": 0,
+}
+LOCAL = {
+    "__control_plane_image": "localhost/virtops/control-plane:0.2.0",
+    "__control_plane_launcher_image": "localhost/virtops/virt-launcher:0.2.0",
 }
 
 
-def hosts() -> dict[str, Any]:
-    names: dict[str, Any] = {"variables": VARIABLES}
-    for group, cases in (("checks", CHECKS), ("machines", MACHINES), ("standing", STANDING)):
-        names[group] = {
-            name: {
-                "said_by_kubevirt_control_plane_info": case.get("answer", FOUND | case.get("found", {})),
-                "said_by_kubevirt_migration_info": {"resources": case.get("migrations", [])},
-                **{key: value for key, value in case.items() if key not in ("found", "migrations", "answer")},
-            }
-            for name, case in cases.items()
-        }
-    return names
+def machine(name: str, reason: str = "", *, undecided: bool = False) -> dict[str, Any]:
+    reported = {"can_move": not reason, "undecided": undecided, "reason": reason}
+    return {"namespace": "shop", "name": name, "launcher": OLD, **reported}
 
 
-@pytest.fixture(scope="module")
-def done(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, str], dict[str, bool], str]:
-    """Return by host why it was refused and whether it waited, and all output."""
-    folder = tmp_path_factory.mktemp("upgrade")
-    ours = folder / "ansible_collections/virtops/kubevirt"
-    (ours / "plugins/action").mkdir(parents=True)
-    for name in ("kubevirt_control_plane_info", "kubevirt_migration_info"):
-        (ours / f"plugins/action/{name}.py").write_text(SAY.replace("{name}", name))
-    for name in ("meta", "plugins/filter", "plugins/modules", "plugins/module_utils", "plugins/doc_fragments"):
-        (ours / name).symlink_to(ROOT / name)
-    local = {
-        "ansible_connection": "local",
-        "ansible_python_interpreter": sys.executable,
-        "said": "",
-        "waited": False,
-        "__control_plane_version": "0.2.0",
-        "__control_plane_image": "registry/control-plane:0.2.0",
-        "__control_plane_launcher_image": NEW,
-        "control_plane_namespace": "kubevirt",
-        "__kubevirt_left_out": [],
-        "__kubevirt_brought_to": ["{{ inventory_hostname }}"],
-        "__kubevirt_delay": 0,
-    }
-    groups = {group: {"hosts": cases} for group, cases in hosts().items()}
-    methods = {"control_plane_workload_update_methods": []}
-    groups["machines"]["vars"] = methods
-    (folder / "hosts.yml").write_text(yaml.safe_dump({"all": {"vars": local, "children": groups}}))
-    keep = {
-        "content": "{{ dict(groups['all'] | zip(groups['all'] | map('extract', hostvars, 'said'))) | to_json }}\n"
-        "{{ dict(groups['all'] | zip(groups['all'] | map('extract', hostvars, 'waited'))) | to_json }}",
-        "dest": f"{folder}/said",
-        "mode": "0600",
-    }
-    plays = [{"hosts": group, "gather_facts": False, "tasks": tasks} for group, tasks in PLAYS.items()]
-    plays.append({"hosts": "localhost", "gather_facts": False, "tasks": [{"ansible.builtin.copy": keep}]})
-    (folder / "play.yml").write_text(yaml.safe_dump(plays))
-    environment = {**os.environ, "ANSIBLE_COLLECTIONS_PATH": str(folder)}
-    python = os.environ.get("ANSIBLE_PYTHON", sys.executable)
-    command = [python, "-m", "ansible", "playbook", "-i", "hosts.yml", "play.yml"]
-    ran = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
-    assert ran.returncode == 0, ran.stdout + ran.stderr
-    output, waited = map(json.loads, (folder / "said").read_text().splitlines())
-    return output, waited, " ".join(ran.stdout.split())
+def migration(vm: str, **annotations: str) -> dict[str, Any]:
+    metadata = {"namespace": "shop", "name": f"{vm}-1"} | ({"annotations": annotations} if annotations else {})
+    return {"metadata": metadata, "spec": {"vmiName": vm}}
+
+
+OURS = migration("ours", **{"kubevirt.io/workloadUpdateMigration": ""})
+NOT_READY = "upgrade_not_ready_nodes"
+FAR = "node-3.example.com"
+
+
+def checks(
+    found: dict[str, Any], variables: dict[str, Any], migrations: list[dict[str, Any]]
+) -> tuple[str, list[bool], list[str]]:
+    """Run the checks; return the refusal, for each look at the migrations whether it waits, and the messages."""
+    waits: list[bool] = []
+
+    def read_migrations(arguments: dict[str, Any]) -> dict[str, Any]:
+        waits.append(arguments.get("wait", False))
+        return {"resources": migrations}
+
+    host = Host(
+        TASKS,
+        {**VARIABLES, "__control_plane_found": FOUND | found, **variables},
+        kubevirt_migration_info=read_migrations,
+    )
+    return host.refusal(CHECKS), waits, host.messages
 
 
 @pytest.mark.parametrize(
-    ("host", "words"),
+    ("found", "variables", "words"),
     [
-        ("mistyped", "does not know: upgrade_wait_machine (is upgrade_wait_machines meant?)."),
-        ("rather_mistyped", "does not know: upgrade_wait_time (is upgrade_wait_timeout meant?)."),
-        ("no_number", "upgrade_wait_timeout must be a number from 1, not 'soon'."),
-        ("no_truth", "upgrade_not_ready_nodes must be true or false, not 'perhaps'."),
-        ("unwaited", "control_plane_wait is false."),
-        ("in_vain", "control_plane_workload_update_methods has nobody move them."),
-        ("empty", "no control plane of this collection that could be upgraded. Playbook virtops.kubevirt.deploy"),
-        ("definitions_alone", "no control plane of this collection that could be upgraded."),
-        ("away", "Not Ready: node-3."),
-        ("limited", "leaves out nodes: node-2, node-3. The control plane is replaced on all nodes"),
-        ("limited_to_the_ready", "leaves out nodes: node-2, node-33. The"),
-        ("limited_without_leave", "Not Ready: 10.0.0.2."),
-        ("limited_by_addresses", "leaves out nodes: 10.0.0.3. The"),
-        ("limited_to_others", "leaves out nodes: node-1. The"),
-        ("limited_to_too_few", "leaves out nodes: 10.0.0.3. The"),
-        (
-            "of_another_tag",
-            "would run localhost/virtops/control-plane:0.3.0, and of_another_tag gets localhost/virtops/",
+        pytest.param(
+            {"owner": "none", "components": []}, {}, "Playbook virtops.kubevirt.deploy", id="nothing is there"
         ),
-        (
-            "of_another_place",
-            "virt-launcher:0.2.0, and of_another_place gets registry.example/virtops/control-plane:0.2",
+        pytest.param({"components": []}, {}, "no control plane of this collection", id="definitions alone"),
+        pytest.param({"nodes_not_ready": ["node-3"]}, {}, "Not Ready: node-3.", id="a node is not Ready"),
+        pytest.param({"nodes_not_ready": ["node-3"]}, {NOT_READY: "true"}, "", id="a node is left behind"),
+        pytest.param(
+            {},
+            {"__kubevirt_excluded": ["node-2", "node-3"]},
+            "excludes nodes: node-2, node-3. The control plane is replaced on all nodes",
+            id="a limit",
         ),
-        ("moving", "Machines are being moved: shop/web, shop/db. virt-handler"),
-        ("cannot_leave", "still in an older launcher: shop/db (" + OLD + ", cannot be moved: a disk is the node's)."),
-        (
-            "cannot_leave",
-            "Restart them (kubevirt_vm with state=restarted), have them evicted (control_plane_workload_upd",
+        pytest.param(
+            {"nodes_not_ready": ["node-3"]},
+            {NOT_READY: True, "__kubevirt_excluded": ["node-2", FAR, "node-33"]},
+            "excludes nodes: node-2, node-33. The",
+            id="a limit also leaves out nodes that are Ready",
         ),
-        (
-            "is_too_slow",
-            "have them evicted (control_plane_workload_update_methods with Evict), wait longer for those that",
+        pytest.param(
+            {"nodes_not_ready": ["10.0.0.2"]},
+            {"__kubevirt_excluded": ["10.0.0.2"]},
+            "Not Ready: 10.0.0.2.",
+            id="a limit without the option",
         ),
-        (
-            "is_not_evicted",
-            "state=restarted), look who refuses their evictions (their evictionStrategy, budgets), wait l",
+        pytest.param(
+            {"nodes_not_ready": ["10.0.0.2"]},
+            {NOT_READY: True, "__kubevirt_excluded": ["10.0.0.3"]},
+            "excludes nodes: 10.0.0.3. The",
+            id="addresses have no first part",
         ),
-        ("stands", "Apply it: webhook says no. Where it stands: definitions 0.2.0; virt-api 0.2.0; "),
-        ("stands", "virt-handler 0.1.0 (1 of 3 updated, 1 ready). Machines run on."),
-        ("is_silent", "Where it stands: the cluster does not say (the API server does not answer)."),
+        pytest.param(
+            {"nodes_not_ready": ["node-2", FAR, "10.0.0.2"]},
+            {NOT_READY: True, "__kubevirt_excluded": ["node-2.example.com", "node-3", "10.0.0.2"]},
+            "",
+            id="a limit leaves out only what is not Ready",
+        ),
+        pytest.param(
+            {"nodes": ["node-1"]}, {"__kubevirt_excluded": ["node-2", "10.0.0.3"]}, "", id="hosts of another cluster"
+        ),
+        pytest.param(
+            {"nodes": ["node-1", "worker-3"], "nodes_not_ready": ["worker-3"]},
+            {NOT_READY: True, "__kubevirt_excluded": ["10.0.0.3"]},
+            "",
+            id="another cluster's, and one node is not Ready",
+        ),
+        pytest.param(
+            {"nodes": ["node-1.example.com"]},
+            {"__kubevirt_excluded": ["node-1", "10.0.0.3"]},
+            "excludes nodes: node-1. The",
+            id="a node by its first part",
+        ),
+        pytest.param(
+            {"nodes": ["node-1", "node-2"]},
+            {"__kubevirt_excluded": ["10.0.0.3"]},
+            "excludes nodes: 10.0.0.3. The",
+            id="too few hosts remain for the nodes",
+        ),
+        pytest.param(
+            {},
+            {"__control_plane_image": "localhost/virtops/control-plane:0.3.0"},
+            "would run localhost/virtops/control-plane:0.3.0, and node-1 gets localhost/virtops/",
+            id="images of another tag",
+        ),
+        pytest.param(
+            {},
+            LOCAL | {"launcher_image_registry": "registry.example/virtops"},
+            "virt-launcher:0.2.0, and node-1 gets registry.example/virtops/control-plane:0.2",
+            id="images of another registry",
+        ),
+        pytest.param(
+            {},
+            LOCAL | {"hostvars": {"node-1": {"launcher_image_tag": "9"}}},
+            "and node-1 gets localhost/virtops/control-plane:9, localhost/virtops/virt-launcher:9.",
+            id="images of a host's own tag",
+        ),
+        pytest.param({}, LOCAL, "", id="the images on the nodes"),
+        pytest.param(
+            {},
+            LOCAL | {"launcher_image_names": ["test-guest"], "launcher_image_tag": "9"},
+            "",
+            id="images that somebody else brings",
+        ),
+        pytest.param(
+            {},
+            {"__control_plane_image": "localhost/virtops/control-plane@sha256:1", "launcher_image_tag": "9"},
+            "",
+            id="an image by digest",
+        ),
     ],
 )
-def test_a_refusal_says_why(host: str, words: str, done: tuple[dict[str, str], Any, str]) -> None:
-    assert words in done[0][host]
+def test_what_is_no_upgrade_is_refused(found: dict[str, Any], variables: dict[str, Any], words: str) -> None:
+    refusal, _waits, messages = checks(found, variables, [])
+
+    assert words in refusal if words else refusal == ""
+    assert bool(messages) is not bool(words)
+
+
+MOVING = [migration("web", team="a"), migration("db"), OURS]
 
 
 @pytest.mark.parametrize(
-    "host",
+    ("migrations", "variables", "is_check", "refusal", "waits"),
     [
-        *(
-            "limited_to_all_that_are_there",
-            "limited_to_its_cluster",
-            "limited_but_one_that_is_off",
-            "moved",
-            "of_the_same_place",
-            "by_hand",
-            "by_digest",
-            "of_another_tool",
-            "nothing_said",
-            "left_behind",
-            "awaited",
-            "not_awaited_in_check_mode",
-            "own",
-            "well",
-        ),
-        *("none_older", "stays_put", "is_moved", "is_starting", "has_left", "check_mode"),
+        pytest.param(MOVING, {}, False, "Migrations are in progress: shop/web, shop/db. The", [False], id="refused"),
+        pytest.param([OURS], {}, False, "", [False], id="virt-controller makes its own again"),
+        pytest.param(MOVING, {"upgrade_wait_migrations": True}, False, "", [False, True], id="waited for"),
+        pytest.param(MOVING, {"upgrade_wait_migrations": True}, True, "", [False], id="not waited for in check mode"),
     ],
 )
-def test_healthy_hosts_pass(host: str, done: tuple[dict[str, str], Any, str]) -> None:
-    assert done[0][host] == ""
-
-
-def test_refused_evictions_and_missing_evictions_get_different_remedies(
-    done: tuple[dict[str, str], Any, str],
+def test_migrations_in_progress_are_not_interrupted(
+    migrations: list[dict[str, Any]], variables: dict[str, Any], is_check: bool, refusal: str, waits: list[bool]
 ) -> None:
-    assert "have them evicted" not in done[0]["is_not_evicted"]
-    assert "wait longer" not in done[0]["cannot_leave"]
+    message, waited, _messages = checks({"check_mode": is_check}, variables, migrations)
+
+    assert message.startswith(refusal) if refusal else message == ""
+    assert waited == waits
 
 
-def test_only_a_host_with_the_option_waits_for_migrations_and_none_in_check_mode(done: tuple[Any, Any, str]) -> None:
-    assert [host for host, waited in done[1].items() if waited] == ["awaited"]
+def test_both_versions_are_reported_before_anything_changes() -> None:
+    (message,) = checks({}, {}, [])[2]
+    assert f"from version 0.1.0 to 0.2.0 (registry/control-plane:0.2.0, launchers: {NEW})." in message
+
+
+def machines(
+    reads: list[list[dict[str, Any]]], variables: dict[str, Any], *, is_check: bool = False
+) -> tuple[str, str]:
+    """Return the refusal and the message. reads: machines in an older launcher at each look, the last one repeats."""
+    remaining = list(reads)
+
+    def read(_arguments: dict[str, Any]) -> dict[str, Any]:
+        current = remaining.pop(0) if len(remaining) > 1 else remaining[0]
+        return FOUND | {"in_other_launchers": current, "check_mode": is_check}
+
+    host = Host(TASKS, {**VARIABLES, **variables}, kubevirt_control_plane_info=read)
+    refusal = host.refusal(MACHINES)
+    return refusal, host.messages[0]
+
+
+WEB, DB = machine("web"), machine("db", "a disk is the node's")
+WAIT = {
+    "upgrade_wait_machines": True,
+    "upgrade_wait_timeout": 1,
+    "control_plane_workload_update_methods": ["LiveMigrate"],
+}
+EVICT = WAIT | {"control_plane_workload_update_methods": ["LiveMigrate", "Evict"]}
 
 
 @pytest.mark.parametrize(
-    "words",
+    ("reads", "variables", "words"),
     [
-        f"All machines are in launcher {NEW}.",
-        f"shop/web ({OLD}); shop/db ({OLD}, cannot be moved: a disk is the node's). They stay there until they are",
-        f"shop/web ({OLD}). They are brought to it (Evict).",
-        "goes from version 0.1.0 to 0.2.0 (registry/control-plane:0.2.0, launchers: " + NEW + ").",
+        pytest.param([[]], {}, f"All machines are in launcher {NEW}.", id="none"),
+        pytest.param(
+            [[WEB, DB]],
+            {},
+            f"shop/web ({OLD}); shop/db ({OLD}, cannot migrate: a disk is the node's). They stay there until they are",
+            id="without a method",
+        ),
+        pytest.param(
+            [[WEB]],
+            {"control_plane_workload_update_methods": ["Evict"]},
+            f"shop/web ({OLD}). They are being moved to it (Evict).",
+            id="with a method",
+        ),
+        pytest.param(
+            [[machine("db", "it is Scheduled", undecided=True)], []], WAIT, "All machines", id="one that starts"
+        ),
+        pytest.param([[WEB], []], WAIT | {"upgrade_wait_timeout": 10}, "All machines", id="one that leaves in time"),
     ],
 )
-def test_the_last_message(words: str, done: tuple[Any, Any, str]) -> None:
-    assert words in done[2]
+def test_machines_in_an_older_launcher_are_reported(
+    reads: list[list[dict[str, Any]]], variables: dict[str, Any], words: str
+) -> None:
+    refusal, message = machines(reads, variables)
+
+    assert refusal == ""
+    assert words in message
+
+
+@pytest.mark.parametrize(
+    ("current", "variables", "parts", "without"),
+    [
+        pytest.param(
+            [DB],
+            WAIT,
+            [
+                f"still in an older launcher: shop/db ({OLD}, cannot migrate: a disk is the node's).",
+                "Restart them (kubevirt_vm with state=restarted), evict them (control_plane_workload_upd",
+            ],
+            "wait longer",
+            id="cannot be moved",
+        ),
+        pytest.param(
+            [WEB], WAIT, ["methods with Evict), wait longer for those that"], "check what blocks", id="too slow"
+        ),
+        pytest.param(
+            [DB],
+            EVICT,
+            ["state=restarted), check what blocks their evictions (evictionStrategy, disruption budgets), wait l"],
+            "evict them",
+            id="its eviction is refused",
+        ),
+    ],
+)
+def test_machines_that_stay_fail_an_upgrade_that_waits_for_them(
+    current: list[dict[str, Any]], variables: dict[str, Any], parts: list[str], without: str
+) -> None:
+    refusal, _message = machines([current], variables)
+
+    assert [part for part in parts if part not in refusal] == [], refusal
+    assert without not in refusal
+    assert machines([current], variables, is_check=True)[0] == ""
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        pytest.param(
+            FOUND,
+            "Apply it: webhook says no. Status: definitions 0.2.0; virt-api 0.2.0; virt-handler 0.1.0 (1 of 3"
+            " updated, 1 ready). Machines keep running.",
+            id="components",
+        ),
+        pytest.param(
+            {"failed": True, "msg": "the API server does not answer"},
+            "Status: unknown (the API server does not answer).",
+            id="no answer",
+        ),
+    ],
+)
+def test_a_failed_upgrade_reports_its_status(answer: dict[str, Any], words: str) -> None:
+    failing = {
+        "block": [{"name": "Apply it", "ansible.builtin.fail": {"msg": "webhook says no."}}],
+        "rescue": STATUS,
+    }
+    host = Host(TASKS, VARIABLES, kubevirt_control_plane_info=lambda _arguments: answer)
+
+    assert words in " ".join(host.refusal([failing]).split())

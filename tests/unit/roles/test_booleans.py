@@ -34,7 +34,7 @@ def uses(role: Path, name: str) -> list[str]:
     results = []
     for path in sorted(item for part in ("tasks", "templates", "vars") for item in role.glob(f"{part}/*")):
         for line in path.read_text().splitlines():
-            is_prose = re.search(rf"\b{name} to (true|false)\b", line)
+            is_prose = line.lstrip().startswith("#") or re.search(rf"\b{name} to (true|false)\b", line)
             is_argument = re.fullmatch(rf'\s*\w+: "{{{{ {name} }}}}"', line)
             is_entry = line.strip() == f"{name}: {{type: bool}}"
             if re.search(rf"\b{name}\b", line) and not is_prose and not is_argument and not is_entry:

@@ -34,7 +34,11 @@ CANARIES = {
         "canary-tag", "/virt-launcher:canary-tag", {"Deployment/virt-controller", "DaemonSet/virt-node"}
     ),
     "image_digests": Canary({"control-plane": DIGEST}, f"/control-plane@{DIGEST}", CLUSTER | NODES),
-    "image_revisions": Canary({"virt-launcher": "canary-revision"}, "canary-revision", {"DaemonSet/virt-node"}),
+    "image_revisions": Canary(
+        {"control-plane": "canary-first", "virt-launcher": "canary-revision"},
+        "canary-revision",
+        {"DaemonSet/virt-node"},
+    ),
     "image_pull_policy": _said("Never", "imagePullPolicy", CLUSTER | NODES | KUBEVIRT),
     "image_pull_secrets": Canary(["canary-secret"], '{"name": "canary-secret"}', CLUSTER | NODES),
     "replicas": _said(7171, "replicas", CLUSTER),
@@ -51,7 +55,9 @@ CANARIES = {
         for name, kind in WORKLOADS.items()
     },
     **{
-        f"{name}_annotations": Canary({"canary": f"of-{name}"}, f'"canary": "of-{name}"', {f"{kind}/virt-{name}"})
+        f"{name}_annotations": Canary(
+            {"canary": f"of-{name}", "number": 1}, f'"canary": "of-{name}"', {f"{kind}/virt-{name}"}
+        )
         for name, kind in WORKLOADS.items()
     },
     "migration_network": Canary("canary/moves", '"canary/moves@migration0"', {"DaemonSet/virt-handler"}),

@@ -5,21 +5,17 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
-from pathlib import Path
+import time
 from typing import Any
 
-import jinja2
 import pytest
-import yaml
-from ansible.plugins.filter.core import to_datetime
+from ansible_collections.virtops.kubevirt.tests.unit.tasks import ROLES, Host, load, role_variables
 
-ROLE = Path(__file__).resolve().parents[4] / "roles" / "control_plane"
-TASKS = yaml.safe_load((ROLE / "tasks/configure.yml").read_text())
-APPLY = next(task for task in TASKS if task["name"] == "Apply the configuration")
-
-
-DEADLINE = next(task for task in TASKS if "ansible.builtin.set_fact" in task)["ansible.builtin.set_fact"]
+ROLE = ROLES / "control_plane"
+VARIABLES = role_variables("control_plane")
+TASKS = {task["name"]: task for task in load(ROLE / "tasks/configure.yml")}
+DEADLINE = TASKS["Set the deadline for the configuration"]["ansible.builtin.set_fact"]
+APPLY = TASKS["Apply the configuration"]
 UNAVAILABLE = {
     "failed": True,
     "msg": 'Internal error occurred: failed calling webhook "kubevirts-validator.kubevirt.io"',
@@ -28,138 +24,98 @@ DENIED = {
     "failed": True,
     "msg": 'admission webhook "kubevirts-validator.kubevirt.io" denied the request: spec.new: not built in it',
 }
-NOW = datetime(2026, 3, 1, 12, 0, 0, tzinfo=UTC)
 
 
-def environment(now: datetime = NOW) -> jinja2.Environment:
-    found = jinja2.Environment(undefined=jinja2.StrictUndefined, autoescape=False)
-    found.tests["failed"] = lambda result: result.get("failed", False)
-    found.filters.update(to_datetime=to_datetime, bool=lambda value: str(value).lower() == "true")
-    found.globals["now"] = lambda utc: now.replace(tzinfo=None)
-    return found
-
-
-def deadline(**variables: object) -> float:
-    """Return the deadline of the retries, in seconds from their start."""
-    (written,) = DEADLINE.values()
-    others = {"control_plane_wait": True, "control_plane_wait_timeout": 300, "nodes": ["worker-1"]} | variables
-    text = environment().from_string(written).render(others, __control_plane_found={"nodes": others["nodes"]})
-    return float(text) - NOW.timestamp()
-
-
-def is_denied_by_older(result: dict[str, Any], *, owner: str, is_changed: bool) -> bool:
-    """Return whether the virt-api that refused may be the one about to be replaced."""
-    written = yaml.safe_load((ROLE / "vars/main.yml").read_text())["__control_plane_is_denied_by_older"]
-    found = environment()
-    found.tests["changed"] = lambda item: item["changed"]
-    variables = {"__control_plane_found": {"owner": owner}, "__control_plane_installed": {"changed": is_changed}}
-    return bool(found.compile_expression(written.strip("{} \n"))(**variables, **{APPLY["register"]: result}))
-
-
-def is_over(
-    result: dict[str, Any], *, seconds: int = 0, waits: bool = True, owner: str = "ours", is_changed: bool = True
-) -> bool:
-    """Return whether no retry follows so many seconds after the start, of 300."""
-    (name,) = DEADLINE
-    variables: dict[str, Any] = {APPLY["register"]: result, name: NOW.timestamp() + 300, "control_plane_wait": waits}
-    by_older = is_denied_by_older(result, owner=owner, is_changed=is_changed)
-    variables["__control_plane_is_denied_by_older"] = by_older
-    later = environment(NOW + timedelta(seconds=seconds))
-    return bool(later.compile_expression(APPLY["until"], undefined_to_none=False)(**variables))
+def holds(key: str, result: dict[str, Any], *, is_changed: bool = True, **variables: Any) -> bool:
+    """Return whether a condition of the task holds after a try with this result."""
+    found = {"owner": "ours", "check_mode": False, "namespace_owner": "ours", **variables.pop("found", {})}
+    known = {
+        "__control_plane_found": found,
+        "__control_plane_installed": {"changed": is_changed},
+        "__control_plane_configured": {"changed": False, **result},
+        "__control_plane_tried_until": time.time() + 300,
+    }
+    return Host(ROLE, VARIABLES | known | variables).holds(APPLY[key])
 
 
 @pytest.mark.parametrize(
-    ("result", "expected"),
+    ("result", "variables", "is_over"),
     [
-        pytest.param({"changed": True}, True, id="applied"),
-        pytest.param(UNAVAILABLE, False, id="virt-api is not up yet"),
-        pytest.param({"failed": True, "msg": "spec.configuration: no such field"}, True, id="refused"),
-        pytest.param({"failed": True}, True, id="broken without a word"),
+        pytest.param({"changed": True}, {}, True, id="applied"),
+        pytest.param({"failed": True, "msg": "spec.configuration: no such field"}, {}, True, id="refused"),
+        pytest.param({"failed": True}, {}, True, id="failed without a message"),
+        pytest.param(UNAVAILABLE, {}, False, id="virt-api is not up yet"),
+        pytest.param(UNAVAILABLE, {"__control_plane_tried_until": 0}, True, id="virt-api did not come in time"),
+        pytest.param(DENIED, {"control_plane_wait": False}, False, id="by the virt-api that an upgrade replaces"),
+        pytest.param(DENIED, {"control_plane_wait": True}, True, id="the new virt-api was waited for"),
+        pytest.param(DENIED, {"control_plane_wait": False, "is_changed": False}, True, id="nothing was upgraded"),
+        pytest.param(DENIED, {"control_plane_wait": False, "found": {"owner": "none"}}, True, id="none before"),
+        pytest.param(
+            DENIED, {"control_plane_wait": False, "__control_plane_tried_until": 0}, True, id="denied, and time is up"
+        ),
     ],
 )
-def test_only_transient_errors_are_retried(result: dict[str, Any], expected: bool) -> None:
-    assert is_over(result) is expected
+def test_only_transient_errors_are_retried_until_the_deadline(
+    result: dict[str, Any], variables: dict[str, Any], is_over: bool
+) -> None:
+    assert holds("until", result, **variables) is is_over
 
 
 @pytest.mark.parametrize(
-    ("case", "expected"),
+    ("is_check", "is_changed", "result", "is_failure"),
     [
-        pytest.param({"waits": False}, False, id="by the virt-api that an upgrade replaces"),
-        pytest.param({"waits": True}, True, id="that one is gone, it was waited for"),
-        pytest.param({"waits": False, "is_changed": False}, True, id="nothing was upgraded"),
-        pytest.param({"waits": False, "owner": "none"}, True, id="there was none before"),
-        pytest.param({"waits": False, "seconds": 300}, True, id="time is up"),
-    ],
-)
-def test_a_refusal_of_an_older_virt_api_is_retried(case: dict[str, Any], expected: bool) -> None:
-    assert is_over(DENIED, **case) is expected
-
-
-@pytest.mark.parametrize(
-    ("is_check", "owner", "is_changed", "result", "expected"),
-    [
-        pytest.param(True, "ours", True, DENIED, False, id="by what would be replaced"),
-        pytest.param(False, "ours", True, DENIED, True, id="for good"),
-        pytest.param(True, "ours", False, DENIED, True, id="by what stays"),
-        pytest.param(True, "ours", True, {"failed": True, "msg": "no such host"}, True, id="another failure"),
-        pytest.param(True, "ours", True, {"changed": True}, False, id="it is taken"),
+        pytest.param(True, True, DENIED, False, id="by a virt-api that would be replaced"),
+        pytest.param(False, True, DENIED, True, id="no check mode"),
+        pytest.param(True, False, DENIED, True, id="by a virt-api that stays"),
+        pytest.param(True, True, {"failed": True, "msg": "no such host"}, True, id="another failure"),
+        pytest.param(True, True, {"changed": True}, False, id="accepted"),
     ],
 )
 def test_in_check_mode_a_refusal_of_the_old_virt_api_is_no_failure(
-    is_check: bool, owner: str, is_changed: bool, result: dict[str, Any], expected: bool
+    is_check: bool, is_changed: bool, result: dict[str, Any], is_failure: bool
 ) -> None:
-    variables: dict[str, Any] = {"__control_plane_found": {"check_mode": is_check}, APPLY["register"]: result}
-    by_older = is_denied_by_older(result, owner=owner, is_changed=is_changed)
-    variables["__control_plane_is_denied_by_older"] = by_older
-    fails = environment().compile_expression(APPLY["failed_when"], undefined_to_none=False)
-
-    assert bool(fails(**variables)) is expected
-
-
-@pytest.mark.parametrize(("seconds", "expected"), [(0, False), (299, False), (300, True), (700, True)])
-def test_the_deadline_is_independent_of_the_length_of_an_attempt(seconds: int, expected: bool) -> None:
-    assert is_over(UNAVAILABLE, seconds=seconds) is expected
+    assert holds("failed_when", result, is_changed=is_changed, found={"check_mode": is_check}) is is_failure
 
 
 @pytest.mark.parametrize(
     ("variables", "seconds"),
     [
-        pytest.param({}, 300, id="as long as a step may take"),
+        pytest.param({}, 300, id="the timeout of a step"),
         pytest.param({"control_plane_wait_timeout": "5"}, 5, id="given as a text"),
-        pytest.param({"control_plane_wait": False}, 300, id="not waited for, and it may come"),
+        pytest.param({"control_plane_wait": False}, 300, id="virt-api may come"),
         pytest.param({"control_plane_wait": "false", "nodes": []}, 10, id="without a node it cannot come"),
         pytest.param({"control_plane_wait": False, "nodes": [], "control_plane_wait_timeout": 3}, 3, id="nor longer"),
-        pytest.param({"nodes": []}, 300, id="who waits waits for nodes"),
+        pytest.param({"nodes": []}, 300, id="nodes are waited for"),
     ],
 )
-def test_the_length_of_the_retries(variables: dict[str, Any], seconds: int) -> None:
-    assert deadline(**variables) == seconds
+def test_the_deadline_of_the_retries(variables: dict[str, Any], seconds: int) -> None:
+    found = {"nodes": variables.get("nodes", ["worker-1"])}
+    defaults = {"control_plane_wait": True, "control_plane_wait_timeout": 300, "__control_plane_found": found}
+    (template,) = DEADLINE.values()
+    before = time.time()
+
+    deadline = float(Host(ROLE, VARIABLES | defaults | variables).value(template))
+
+    assert before - 0.001 <= deadline - seconds <= time.time()
 
 
-# A clock set back does not extend the wait: the number of attempts is limited too.
 @pytest.mark.parametrize(("seconds", "is_check", "times"), [("300", False, 150), (5, False, 3), (300, True, 0)])
 def test_attempts_are_limited_and_check_mode_has_one(seconds: object, is_check: bool, times: int) -> None:
+    """A clock set back does not extend the wait."""
     variables = {"control_plane_wait_timeout": seconds, "__control_plane_found": {"check_mode": is_check}}
 
-    assert int(environment().from_string(APPLY["retries"]).render(variables)) == times
+    assert int(Host(ROLE, VARIABLES | variables).value(APPLY["retries"])) == times
     assert APPLY["delay"] == 2
 
 
 @pytest.mark.parametrize(
-    ("found", "expected"),
+    ("found", "is_applied"),
     [
-        pytest.param({"check_mode": False, "owner": "none", "namespace_owner": "none"}, True, id="installed"),
-        pytest.param({"check_mode": True, "owner": "ours", "namespace_owner": "ours"}, True, id="checked"),
-        pytest.param({"check_mode": True, "owner": "none", "namespace_owner": "ours"}, False, id="its kind is to come"),
-        pytest.param(
-            {"check_mode": True, "owner": "ours", "namespace_owner": "none"}, False, id="its namespace is to come"
-        ),
+        pytest.param({"check_mode": False, "owner": "none", "namespace_owner": "none"}, True, id="no check mode"),
+        pytest.param({"check_mode": True, "owner": "ours", "namespace_owner": "ours"}, True, id="installed"),
+        pytest.param({"check_mode": True, "owner": "none", "namespace_owner": "ours"}, False, id="no definition yet"),
+        pytest.param({"check_mode": True, "owner": "ours", "namespace_owner": "none"}, False, id="no namespace yet"),
     ],
 )
-def test_a_dry_run_that_the_server_cannot_judge_yet_is_skipped(found: dict[str, Any], expected: bool) -> None:
-    written = yaml.safe_load((ROLE / "vars/main.yml").read_text())["__control_plane_is_namespace_to_come"]
-    variables = {"__control_plane_found": found}
-    is_to_come = environment().compile_expression(written.strip("{} "))(**variables)
-    holds = environment().compile_expression(APPLY["when"], undefined_to_none=False)
-
-    assert holds(**variables, __control_plane_is_namespace_to_come=is_to_come) is expected
+def test_a_dry_run_that_the_server_cannot_validate_yet_is_skipped(found: dict[str, Any], is_applied: bool) -> None:
+    assert holds("when", {}, found=found) is is_applied

@@ -1,91 +1,132 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The objects of role control_plane, rendered from its options by Ansible."""
+"""The objects of role control_plane, rendered from its options with Ansible's templates."""
 
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from ansible_collections.virtops.kubevirt.tests.unit.roles.control_plane import canaries
-from ansible_collections.virtops.kubevirt.tests.unit.roles.control_plane.rendered import DIRECTORS, ROLE, render
+from ansible_collections.virtops.kubevirt.tests.unit.tasks import ROLES, Host, role_variables
 
-DIGEST = "sha256:" + "0" * 64
+ROLE = ROLES / "control_plane"
+VARIABLES = role_variables("control_plane")
 COMPONENTS = ("api", "controller", "handler", "node")
-OPTIONS = {
-    "control_plane_image_prefix": "registry.example/virt",
-    "control_plane_image_tag": "1.2.3",
-    "control_plane_image_digests": {"control-plane": DIGEST},
-    "control_plane_image_revisions": {"control-plane": "r1", "virt-launcher": "r2"},
-    "control_plane_service_monitor": "true",
-    "control_plane_further_attempts": "1",
-    "control_plane_run_timeout": "0",
-    "control_plane_network_policies": "false",
-    **{
-        f"control_plane_{component}_annotations": {"example.com/part": component, "example.com/number": 1}
-        for component in COMPONENTS
-    },
-    **{
-        f"control_plane_{component}_resources": {"limits": {"memory": f"{len(component)}Gi"}}
-        for component in COMPONENTS
-    },
-}
+DIRECTORS = ("virt-api", "virt-controller")
+FOUND = {"definitions_version": "99.0.0", "control_plane_nodes": []}
+"""Newer definitions: the role renders none of its own, which takes most of the time."""
 CONTROL_PLANE_NODE = {
     "matchExpressions": [{"key": "node-role.kubernetes.io/control-plane", "operator": "Exists"}],
 }
 DEMAND = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [CONTROL_PLANE_NODE]}}
 WISH = {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 100, "preference": CONTROL_PLANE_NODE}]}
+ONLY = {"control_plane_nodes": ["one"], "kept_control_plane_nodes": ["one"]}
 
 
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    return render(tmp_path_factory.mktemp("rendered"), OPTIONS)
+def render(template: str, options: dict[str, Any], **found: Any) -> Any:
+    """Return a template's value. options: without their prefix, or variables of the role. found: of the cluster."""
+    prefixed = {name if name[0] == "_" else f"control_plane_{name}": value for name, value in options.items()}
+    return Host(ROLE, {**VARIABLES, "__control_plane_found": FOUND | found, **prefixed}).value(template)
 
 
-@pytest.fixture(scope="module")
-def pods(made: dict[str, Any]) -> dict[str, dict[str, Any]]:
+def pods_of(definitions: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
     """Return the Pod templates by component."""
-    workloads = [item for item in made["definitions"] if item["kind"] in ("Deployment", "DaemonSet")]
+    workloads = [item for item in definitions if item["kind"] in ("Deployment", "DaemonSet")]
     return {item["metadata"]["name"].removeprefix("virt-"): item["spec"]["template"] for item in workloads}
+
+
+@pytest.fixture(scope="module")
+def made() -> list[dict[str, Any]]:
+    """Return all objects, rendered with all canaries. The last is the configuration."""
+    wanted = {**{name: item.value for name, item in canaries.CANARIES.items()}, **canaries.EVERYWHERE}
+    rendered: list[dict[str, Any]] = render(
+        "{{ __control_plane_definitions + [__control_plane_configuration] }}", wanted
+    )
+    return rendered
+
+
+@pytest.fixture(scope="module")
+def pods(made: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    return pods_of(made)
+
+
+@pytest.fixture(scope="module")
+def usual() -> list[dict[str, Any]]:
+    """Return the objects of the defaults, in a cluster with one control-plane node."""
+    rendered: list[dict[str, Any]] = render("{{ __control_plane_definitions }}", {}, **ONLY)
+    return rendered
+
+
+@pytest.fixture(scope="module")
+def objects(made: list[dict[str, Any]]) -> dict[str, str]:
+    """Return the JSON of all objects by Kind/name."""
+    return {f"{item['kind']}/{item['metadata']['name']}": json.dumps(item) for item in made}
+
+
+@pytest.mark.parametrize("name", canaries.CANARIES)
+def test_an_option_appears_only_in_its_objects(name: str, objects: dict[str, str]) -> None:
+    canary = canaries.CANARIES[name]
+
+    assert {key for key, text in objects.items() if canary.text in text} == canary.where
+
+
+def test_every_object_is_marked_and_in_the_namespace(made: list[dict[str, Any]]) -> None:
+    for item in made:
+        labels = item["metadata"]["labels"]
+        assert labels["app.kubernetes.io/managed-by"] == "virtops.kubevirt"
+        assert labels["app.kubernetes.io/part-of"] == "kubevirt"
+        assert item["metadata"].get("namespace") in (None, "kube-system", "canary-namespace")
+
+
+def test_every_option_is_listed_as_rendered_or_not() -> None:
+    listed = [*canaries.CANARIES, *canaries.EVERYWHERE, *canaries.ABSENT, *canaries.NOT_RENDERED]
+
+    assert sorted(f"control_plane_{name}" for name in listed) == sorted(
+        name for name in VARIABLES["__control_plane_options"] if name.startswith("control_plane_")
+    )
+
+
+def test_options_that_are_not_rendered_are_used_by_a_task() -> None:
+    used = "".join(path.read_text() for path in (ROLE / "tasks").glob("*.yml"))
+
+    assert [name for name in canaries.NOT_RENDERED if f"control_plane_{name}" not in used] == []
 
 
 def test_an_image_is_named_by_its_digest_if_any_else_by_its_tag(pods: dict[str, Any]) -> None:
     (container,), (first,) = (pods["node"]["spec"][part] for part in ("containers", "initContainers"))
     (controller,) = pods["controller"]["spec"]["containers"]
 
-    assert container["image"] == f"registry.example/virt/control-plane@{DIGEST}"
-    assert first["image"] == "registry.example/virt/virt-launcher:1.2.3"
+    assert container["image"] == f"canary.example/prefix/control-plane@{canaries.DIGEST}"
+    assert first["image"] == "canary.example/prefix/virt-launcher:canary-tag"
     assert {"name": "VIRT_LAUNCHER_IMAGE", "value": first["image"]} in controller["env"]
 
 
 @pytest.mark.parametrize("component", COMPONENTS)
-def test_a_component_has_its_annotations_image_revisions_and_resources(component: str, pods: dict[str, Any]) -> None:
-    annotations = pods[component]["metadata"]["annotations"]
-
-    assert annotations == {
-        "example.com/part": component,
-        "example.com/number": "1",
-        "virtops.kubevirt/image-revision": "r1 r2" if component == "node" else "r1",
-    }
-    (container,) = pods[component]["spec"]["containers"]
-    assert container["resources"] == {"limits": {"memory": f"{len(component)}Gi"}}
+def test_a_component_has_its_annotations_as_texts_and_the_revisions_of_its_images(
+    component: str, pods: dict[str, Any]
+) -> None:
+    assert {
+        "canary": f"of-{component}",
+        "number": "1",
+        "virtops.kubevirt/image-revision": "canary-first canary-revision" if component == "node" else "canary-first",
+    }.items() <= pods[component]["metadata"]["annotations"].items()
 
 
-def test_monitor_and_policies_are_optional(made: dict[str, Any]) -> None:
-    kinds = {definition["kind"] for definition in made["definitions"]}
-
-    assert "PodMonitor" in kinds
-    assert "NetworkPolicy" not in kinds
+def test_virt_controller_and_virt_handler_get_the_same_revision(pods: dict[str, Any]) -> None:
+    """By it virt-controller sees whether virt-handler was rolled out with it."""
+    for name in ("controller", "handler"):
+        environment = {item["name"]: item.get("value") for item in pods[name]["spec"]["containers"][0]["env"]}
+        image = f"canary.example/prefix/control-plane@{canaries.DIGEST} canary-first"
+        assert environment["CONTROL_PLANE_IMAGE"] == image
 
 
 def test_the_monitor_scrapes_a_port_of_the_components_that_it_selects(
-    made: dict[str, Any], pods: dict[str, Any]
+    made: list[dict[str, Any]], pods: dict[str, Any]
 ) -> None:
-    (monitor,) = (definition["spec"] for definition in made["definitions"] if definition["kind"] == "PodMonitor")
+    (monitor,) = (item["spec"] for item in made if item["kind"] == "PodMonitor")
     (expression,) = monitor["selector"]["matchExpressions"]
     (endpoint,) = monitor["podMetricsEndpoints"]
 
@@ -95,17 +136,16 @@ def test_the_monitor_scrapes_a_port_of_the_components_that_it_selects(
         assert endpoint["port"] in [port["name"] for port in pod["spec"]["containers"][0]["ports"]]
 
 
-def test_every_object_is_marked(made: dict[str, Any]) -> None:
-    for definition in made["definitions"]:
-        labels = definition["metadata"]["labels"]
-        assert labels["app.kubernetes.io/managed-by"] == "virtops.kubevirt"
-        assert labels["app.kubernetes.io/part-of"] == "kubevirt"
+def test_the_role_never_writes_the_contents_of_a_secret(made: list[dict[str, Any]]) -> None:
+    secrets = [item for item in made if item["kind"] == "Secret"]
+    assert len(secrets) > 1
+    for item in secrets:
+        assert not {"data", "stringData"} & set(item), item["metadata"]["name"]
 
 
-def test_a_virt_handler_accepts_migrations_from_the_others_on_every_port(tmp_path: Path) -> None:
-    made = render(tmp_path, {})["definitions"]
+def test_a_virt_handler_accepts_migrations_from_the_others_on_every_port(usual: list[dict[str, Any]]) -> None:
     (policy,) = (
-        item for item in made if item["kind"] == "NetworkPolicy" and item["metadata"]["name"] == "virt-handler"
+        item for item in usual if item["kind"] == "NetworkPolicy" and item["metadata"]["name"] == "virt-handler"
     )
     handler = policy["spec"]["podSelector"]["matchLabels"]
 
@@ -119,161 +159,90 @@ def test_a_virt_handler_accepts_migrations_from_the_others_on_every_port(tmp_pat
     assert ports == [{"protocol": "TCP", "port": 1024, "endPort": 65535}]
 
 
-def test_the_role_never_writes_the_contents_of_a_secret(made: dict[str, Any]) -> None:
-    secrets = [item for item in made["definitions"] if item["kind"] == "Secret"]
-    assert len(secrets) > 1
-    for item in secrets:
-        assert not {"data", "stringData"} & set(item), item["metadata"]["name"]
-
-
-def test_the_defaults_have_no_monitor_no_annotation_and_no_downgrade(tmp_path: Path) -> None:
-    made = render(tmp_path, {}, definitions_version="99.0.0")
-
-    kinds = {definition["kind"] for definition in made["definitions"]}
+def test_the_defaults_have_policies_and_neither_monitor_nor_annotations(usual: list[dict[str, Any]]) -> None:
+    kinds = {item["kind"] for item in usual}
     assert "NetworkPolicy" in kinds
-    assert not {"PodMonitor", "CustomResourceDefinition"} & kinds
-    for definition in made["definitions"]:
-        if definition["kind"] in ("Deployment", "DaemonSet"):
-            assert "annotations" not in definition["spec"]["template"]["metadata"]
+    assert "PodMonitor" not in kinds
+    assert [name for name, pod in pods_of(usual).items() if "annotations" in pod["metadata"]] == []
 
 
-def test_retries_of_runs_are_configured(made: dict[str, Any], tmp_path: Path) -> None:
-    reported = made["configuration"]
-    configuration = reported["spec"]["configuration"]
-    assert (configuration["furtherAttempts"], configuration["runTimeoutSeconds"]) == (1, 0)
-    assert configuration["quarantineSeconds"] == 900
-    usual = render(tmp_path, {})["configuration"]
-    assert usual["spec"]["configuration"]["furtherAttempts"] == 2
-    assert "runTimeoutSeconds" not in usual["spec"]["configuration"], "600, and only for what is the node's"
+def test_monitor_and_policies_are_optional() -> None:
+    files = ["network-policies.yaml.j2", "pod-monitor.yaml.j2"]
+    options = {"network_policies": "false", "service_monitor": "true", "__control_plane_manifests": files}
+
+    assert render("{{ __control_plane_components | map(attribute='kind') | list }}", options) == ["PodMonitor"]
 
 
-def test_virt_controller_and_virt_handler_get_the_same_revision(pods: dict[str, Any]) -> None:
-    """It tells virt-controller whether virt-handler was rolled out with it."""
-    reported = [
-        next(
-            item["value"]
-            for item in pods[name]["spec"]["containers"][0]["env"]
-            if item["name"] == "CONTROL_PLANE_IMAGE"
-        )
-        for name in ("controller", "handler")
-    ]
-    assert reported == [f"registry.example/virt/control-plane@{DIGEST} r1"] * 2
+@pytest.mark.parametrize(("version", "is_rendered"), [(None, True), ("0.1.0", True), ("0.1.1", False)])
+def test_definitions_are_not_downgraded(version: str | None, is_rendered: bool) -> None:
+    options = {"__control_plane_components": [], "__control_plane_crds": [{"kind": "CustomResourceDefinition"}]}
+
+    assert bool(render("{{ __control_plane_definitions }}", options, definitions_version=version)) is is_rendered
 
 
-def test_workload_updates_are_not_set_by_default(tmp_path: Path) -> None:
+def test_there_is_a_definition_of_every_kind() -> None:
+    names = render("{{ __control_plane_crds | map(attribute='spec.names.plural') | list }}", {})
+    assert names == [item["plural"] for item in render("{{ __control_plane_kinds }}", {})]
+
+
+def configuration(**options: Any) -> dict[str, Any]:
+    spec: dict[str, Any] = render("{{ __control_plane_configuration }}", options)["spec"]
+    return spec
+
+
+def test_retries_of_runs_are_configured() -> None:
+    given = configuration(further_attempts="1", run_timeout="0")["configuration"]
+    assert (given["furtherAttempts"], given["runTimeoutSeconds"], given["quarantineSeconds"]) == (1, 0, 900)
+    default = configuration()["configuration"]
+    assert default["furtherAttempts"] == 2
+    assert "runTimeoutSeconds" not in default, "600 s, and only if the node is at fault"
+
+
+def test_workload_updates_are_not_set_by_default() -> None:
     """The role owns every field that it applies: it would overwrite a user's value."""
-    size = {"control_plane_workload_eviction_size": 3}
-    (tmp_path / "usual").mkdir()
-    (tmp_path / "said").mkdir()
-    assert "workloadUpdateStrategy" not in render(tmp_path / "usual", size)["configuration"]["spec"]
-    rendered = render(tmp_path / "said", {**size, "control_plane_workload_update_methods": ["LiveMigrate"]})
-    assert rendered["configuration"]["spec"]["workloadUpdateStrategy"] == {
+    assert "workloadUpdateStrategy" not in configuration(workload_eviction_size=3)
+    given = configuration(workload_eviction_size=3, workload_update_methods=["LiveMigrate"])
+    assert given["workloadUpdateStrategy"] == {
         "workloadUpdateMethods": ["LiveMigrate"],
         "batchEvictionSize": 3,
         "batchEvictionInterval": "1m0s",
     }
 
 
-@pytest.fixture(scope="module")
-def objects(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """Return all objects rendered with all canaries: their JSON by Kind/name."""
-    wanted = {**{name: item.value for name, item in canaries.CANARIES.items()}, **canaries.EVERYWHERE}
-    made = render(
-        tmp_path_factory.mktemp("canaries"), {f"control_plane_{name}": value for name, value in wanted.items()}
-    )
-    everything = [*made["definitions"], made["configuration"]]
-    assert all(item["metadata"].get("namespace") in (None, "kube-system", "canary-namespace") for item in everything)
-    return {f"{item['kind']}/{item['metadata']['name']}": json.dumps(item) for item in everything}
-
-
-@pytest.mark.parametrize("name", canaries.CANARIES)
-def test_an_option_appears_only_in_its_objects(name: str, objects: dict[str, str]) -> None:
-    canary = canaries.CANARIES[name]
-
-    assert {key for key, text in objects.items() if canary.text in text} == canary.where
-
-
-def test_every_option_is_listed_as_rendered_or_not() -> None:
-    written = yaml.safe_load((ROLE / "vars/main.yml").read_text())["__control_plane_options"]
-    listed = [*canaries.CANARIES, *canaries.EVERYWHERE, *canaries.ABSENT, *canaries.NOT_RENDERED]
-
-    assert sorted(f"control_plane_{name}" for name in listed) == sorted(
-        name for name in written if name.startswith("control_plane_")
-    )
-
-
-def test_options_that_are_not_rendered_are_used_by_a_task() -> None:
-    used = "".join(path.read_text() for path in (ROLE / "tasks").glob("*.yml"))
-
-    assert [name for name in canaries.NOT_RENDERED if f"control_plane_{name}" not in used] == []
-
-
-def affinities(made: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    return {
-        definition["metadata"]["name"]: definition["spec"]["template"]["spec"]["affinity"]
-        for definition in made["definitions"]
-        if definition["kind"] == "Deployment"
+def test_virt_api_and_virt_controller_stay_on_the_control_plane_node_and_can_be_drained(
+    usual: list[dict[str, Any]],
+) -> None:
+    """Two replicas fit on one node, and both may leave it together."""
+    affinities = {
+        item["metadata"]["name"]: item["spec"]["template"]["spec"]["affinity"]
+        for item in usual
+        if item["kind"] == "Deployment"
     }
-
-
-def budgets(made: dict[str, Any]) -> set[Any]:
-    return {
-        definition["spec"]["maxUnavailable"]
-        for definition in made["definitions"]
-        if definition["kind"] == "PodDisruptionBudget"
-    }
+    assert sorted(affinities) == sorted(DIRECTORS)
+    for affinity in affinities.values():
+        assert affinity["nodeAffinity"] == DEMAND
+        assert list(affinity["podAntiAffinity"]) == ["preferredDuringSchedulingIgnoredDuringExecution"]
+    budgets = [item["spec"]["maxUnavailable"] for item in usual if item["kind"] == "PodDisruptionBudget"]
+    assert set(budgets) == {"100%"}
 
 
 @pytest.mark.parametrize(
-    ("nodes", "expected"),
+    ("nodes", "options", "affinity", "budget"),
     [
-        pytest.param([], WISH, id="none is seen"),
-        pytest.param(["one"], DEMAND, id="one"),
-        pytest.param(["one", "two"], DEMAND, id="several"),
+        pytest.param([], {}, WISH, 1, id="no control-plane node is seen"),
+        pytest.param(["one", "two"], {}, DEMAND, 1, id="the other one has room"),
+        pytest.param(["one"], {}, DEMAND, "100%", id="the only one could never be drained"),
+        pytest.param(["open"], {}, DEMAND, 1, id="without a taint it has machines to evict, by virt-api"),
+        pytest.param(["one"], {"machines_on_control_plane": "true"}, DEMAND, 1, id="so it has with the option"),
+        pytest.param(["one"], {"node_affinity": {}}, {}, 1, id="no affinity is wanted"),
+        pytest.param(["one"], {"node_affinity": WISH}, WISH, 1, id="a preference is wanted"),
     ],
 )
-def test_controllers_stay_on_control_plane_nodes_if_any(
-    nodes: list[str], expected: dict[str, Any], tmp_path: Path
+def test_affinity_and_disruption_budget_follow_from_the_control_plane_nodes(
+    nodes: list[str], options: dict[str, Any], affinity: dict[str, Any], budget: Any
 ) -> None:
     """A preference competes with even spreading, and loses when there are as many replicas as nodes."""
-    result = affinities(render(tmp_path, {}, control_plane_nodes=nodes))
-
-    assert set(result) == set(DIRECTORS)
-    assert [result[name]["nodeAffinity"] for name in DIRECTORS] == [expected, expected]
-    apart = [result[name]["podAntiAffinity"] for name in DIRECTORS]
-    assert [list(item) for item in apart] == [["preferredDuringSchedulingIgnoredDuringExecution"]] * 2, (
-        "two replicas fit on one node"
-    )
-
-
-@pytest.mark.parametrize("asked", [{}, WISH], ids=["none at all", "a wish"])
-def test_a_given_affinity_is_used_as_it_is(asked: dict[str, Any], tmp_path: Path) -> None:
-    result = {"control_plane_nodes": ["one"], "kept_control_plane_nodes": ["one"]}
-    made = render(tmp_path, {"control_plane_node_affinity": asked}, **result)
-
-    assert [affinities(made)[name]["nodeAffinity"] for name in DIRECTORS] == [asked, asked]
-    assert budgets(made) == {1}
-
-
-@pytest.mark.parametrize(
-    ("nodes", "options", "expected"),
-    [
-        pytest.param([], {}, 1, id="elsewhere there is room"),
-        pytest.param(["one", "two"], {}, 1, id="on the other one there is"),
-        pytest.param(["one"], {}, "100%", id="the only one could never be emptied"),
-        pytest.param(["open"], {}, 1, id="machines run on one without the taint by themselves"),
-        pytest.param(
-            ["one"],
-            {"control_plane_machines_on_control_plane": "true"},
-            1,
-            id="virt-api judges its machines' evictions",
-        ),
-    ],
-)
-def test_the_only_control_plane_node_can_be_drained(
-    nodes: list[str], options: dict[str, Any], expected: Any, tmp_path: Path
-) -> None:
     kept = [name for name in nodes if name != "open"]
-    made = render(tmp_path, options, control_plane_nodes=nodes, kept_control_plane_nodes=kept)
+    both = "{{ [control_plane_node_affinity, __control_plane_budget] }}"
 
-    assert budgets(made) == {expected}
+    assert render(both, options, control_plane_nodes=nodes, kept_control_plane_nodes=kept) == [affinity, budget]

@@ -38,10 +38,45 @@ from ansible_collections.virtops.kubevirt.plugins.module_utils._vm import kinds
 from ansible_collections.virtops.kubevirt.plugins.module_utils._vm.wait import wait_for
 from ansible_collections.virtops.kubevirt.plugins.module_utils._vm.wait.goal import Goal
 
-from .test_rate import JSON, Answer, Clock
-
+JSON = "application/json"
 THINGS = Resource("v1", "things", "Thing", "default")
 SECONDS = 10.0
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+
+class Answer:
+    """What http.client would return."""
+
+    def __init__(self, status: int, kind: str, body: bytes = b"", **headers: str) -> None:
+        self.status = status
+        self._headers = {"Content-Type": kind, **headers}
+        self._parts = [body] if body else []
+
+    def getheader(self, name: str, default: str = "") -> str:
+        return self._headers.get(name, default)
+
+    def read1(self, _size: int) -> bytes:
+        return self._parts.pop() if self._parts else b""
+
+    def read(self) -> bytes:
+        return b""
+
+    def readline(self, _limit: int) -> bytes:
+        return self.read1(0)
+
+    def close(self) -> None:
+        self._parts.clear()
+
 
 Behaviour = Callable[[Clock, float], Answer]
 
@@ -126,12 +161,12 @@ def api_of(monkeypatch: pytest.MonkeyPatch) -> Callable[[Server], Api]:
     return connected
 
 
-def waited(api: Api, clock: Clock) -> Reached:
+def waited(api: Api, clock: Clock, seconds: float = SECONDS) -> Reached:
     waiter = Waiter(
         api,
         THINGS,
         lambda _name, _obj: Verdict(),
-        deadline=clock.now + SECONDS,
+        deadline=clock.now + seconds,
         clock=clock.monotonic,
         sleep=clock.sleep,
     )
@@ -149,6 +184,22 @@ def test_a_misbehaving_server_does_not_extend_a_wait(
     assert SECONDS <= clock.now - began <= SECONDS + LATE_SECONDS + 1.1
     late = [when for when, _target in server.asked if when >= began + SECONDS]
     assert len(late) <= LAST_LOOKS
+
+
+@pytest.mark.parametrize("behave", BAD.values(), ids=BAD.keys())
+@pytest.mark.parametrize("lists", [False, True], ids=["no request succeeds", "only lists succeed"])
+def test_a_misbehaving_server_gets_few_requests(
+    clock: Clock, api_of: Callable[[Server], Api], behave: Behaviour, *, lists: bool
+) -> None:
+    """Hundreds of tasks may wait for the same server."""
+    began = clock.now
+    server = Server(clock, behave, **({"things": {"metadata": {"name": "a"}}} if lists else {}))
+    waited(api_of(server), clock, seconds=600)
+    times = [when for when, _target in server.asked]
+    busiest = max(sum(start <= when < start + 10 for when in times) for start in times)
+    assert clock.now - began >= 600
+    assert len(times) <= 2 * 600
+    assert busiest <= 2 * 10
 
 
 def test_transient_errors_are_retried_before_the_deadline(clock: Clock, api_of: Callable[[Server], Api]) -> None:

@@ -69,10 +69,6 @@ def test_foreign_text_is_cut_and_made_printable() -> None:
     assert len(error.message) < errors.MESSAGE_LIMIT + 100
 
 
-def test_no_library_exception_is_a_base_class() -> None:
-    assert errors.VirtError.__bases__ == (Exception,)
-
-
 @pytest.mark.parametrize(
     "answer",
     [

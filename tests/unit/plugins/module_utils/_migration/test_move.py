@@ -53,12 +53,6 @@ def test_a_machine_is_moved_and_waited_for(migrate: Migrate, world: World) -> No
     assert "duration" in result
 
 
-def test_without_a_target_each_run_moves_the_machine(migrate: Migrate, world: World) -> None:
-    assert migrate()["changed"] is True
-    assert migrate()["changed"] is True
-    assert len(migrations(world)) == 2
-
-
 def test_a_target_node_is_selected_by_its_host_name_and_needs_one_move(migrate: Migrate, world: World) -> None:
     world.put("nodes", a_node("node-3", **{"kubernetes.io/hostname": "third"}))
     world.migrations = fake_migrations.STAY
@@ -79,12 +73,6 @@ def test_a_node_selector_needs_one_move(migrate: Migrate, world: World) -> None:
     }
 
 
-def test_from_node_needs_one_move(migrate: Migrate) -> None:
-    assert migrate(name="web", from_node="node-1")["changed"] is True
-    again = migrate(name="web", from_node="node-1")
-    assert (again["changed"], again["node"]) == (False, "node-2")
-
-
 @pytest.mark.parametrize("place", [{}, {"target_node": "node-3"}, {"name": "web", "from_node": "node-1"}])
 def test_a_matching_migration_in_progress_is_waited_for_and_not_duplicated(
     migrate: Migrate, world: World, place: dict[str, Any]
@@ -95,12 +83,6 @@ def test_a_matching_migration_in_progress_is_waited_for_and_not_duplicated(
     timer.join()
     assert (result["changed"], result["node"], result["phase"]) == (False, "node-3", "Succeeded")
     assert len(migrations(world)) == 1
-
-
-def test_a_migration_in_progress_to_another_node_is_an_error(migrate: Migrate, world: World) -> None:
-    under_way(world, addedNodeSelector={"kubernetes.io/hostname": "node-2"})
-    with pytest.raises(VirtError, match=r"cannot be moved to node node-3: migration m1 .*cancel it first"):
-        migrate(target_node="node-3")
 
 
 def test_a_migration_being_cancelled_is_waited_for_and_then_replaced(migrate: Migrate, world: World) -> None:
@@ -230,13 +212,6 @@ def test_a_missing_machine_is_an_error_with_every_option(
     assert migrate(**options, state="absent")["changed"] is False
 
 
-def test_a_machine_that_is_not_on_from_node_stays(migrate: Migrate, world: World) -> None:
-    world.put("virtualmachines", {"metadata": {"name": "other", "namespace": "default"}, "spec": {}})
-    world.put("virtualmachineinstances", a_guest("far", "node-2"))
-    for name in ("other", "far"):
-        assert migrate(name=name, from_node="node-1")["changed"] is False
-
-
 @pytest.mark.parametrize(
     ("node", "words"),
     [
@@ -293,12 +268,6 @@ def test_an_unfinished_migration_is_cancelled_and_its_end_waited_for(migrate: Mi
     assert (result["diff"]["before"]["spec"]["vmiName"], result["diff"]["after"]) == ("web", {})
     assert migrations(world) == []
     assert migrate(state="absent")["changed"] is False
-
-
-def test_a_finished_migration_is_not_cancelled(migrate: Migrate, world: World) -> None:
-    migrate()
-    assert migrate(state="absent")["changed"] is False
-    assert len(migrations(world)) == 1
 
 
 def test_check_mode_predicts_a_cancellation(migrate: Migrate, world: World) -> None:

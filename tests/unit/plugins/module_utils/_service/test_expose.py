@@ -83,12 +83,6 @@ def test_a_port_that_is_not_listed_is_removed(world: World, expose: Expose) -> N
     )
 
 
-def test_another_selector_replaces_the_old_one(world: World, expose: Expose) -> None:
-    expose(vm="web", ports=PORT)
-    expose(vm="web", ports=PORT, selector={"app": "web"})
-    assert world.objects[KEY]["spec"]["selector"] == {"app": "web"}
-
-
 def test_a_replica_set_is_selected_by_its_labels(world: World, expose: Expose) -> None:
     assert expose(replicaset="workers", ports=PORT)["result"]["spec"]["selector"] == {"app": "workers"}
     world.objects["virtualmachineinstancereplicasets", "default", "workers"]["spec"]["selector"] = {

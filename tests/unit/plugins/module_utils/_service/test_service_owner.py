@@ -98,19 +98,3 @@ def test_the_service_of_a_replica_set_is_recognized_by_the_labels_of_the_set(wor
 
     with pytest.raises(VirtError, match=r"\(app=workers\).*name alone"):
         expose(**workers, state="absent")
-
-
-@pytest.mark.parametrize("state", ["present", "absent"])
-def test_a_foreign_service_of_that_name_is_neither_adopted_nor_deleted(
-    world: World, expose: Expose, state: str
-) -> None:
-    """The name comes from the machine: the user did not name this Service."""
-    world.put("services", {"metadata": {"name": "web", "namespace": "default"}, "spec": {"selector": {"app": "shop"}}})
-    before = copy.deepcopy(world.objects[KEY])
-
-    with pytest.raises(VirtError, match=r"Service default/web selects other Pods \(app=shop\).*give name.*or selector"):
-        expose(vm="web", ports=PORT, state=state)
-
-    assert world.objects[KEY] == before
-    assert expose(vm="web", ports=PORT, selector={"vmi.kubevirt.io/id": "web"})["changed"] is True
-    assert expose(name="web", state="absent")["changed"] is True

@@ -102,18 +102,6 @@ def test_a_new_image_keeps_cloud_init_and_the_disk(world: World, task: Task) -> 
     assert disks(world)[0]["disk"] == {"bus": "sata"}, "the option names the image, not the bus"
 
 
-def test_an_item_is_merged_key_by_key(machine: World, task: Task) -> None:
-    task(disks=[{"name": "root", "bootOrder": 1}])
-    assert disks(machine)[0] == {"name": "root", "disk": {"bus": "virtio"}, "bootOrder": 1}
-
-
-def test_another_source_or_target_type_replaces_the_old_one(machine: World, task: Task) -> None:
-    claim = {"name": "data", "persistentVolumeClaim": {"claimName": "d"}}
-    task(volumes=[claim], disks=[{"name": "data", "cdrom": {"bus": "sata"}}])
-    assert volumes(machine) == [ROOT, claim]
-    assert disks(machine)[1] == {"name": "data", "cdrom": {"bus": "sata"}}
-
-
 def test_null_removes_a_field_an_item_and_a_list(machine: World, task: Task) -> None:
     task(disks=[{"name": "root", "bootOrder": 1, "cache": "none"}])
     task(disks=[{"name": "root", "cache": None, "bootOrder": 2}])
@@ -171,13 +159,6 @@ def test_a_key_of_an_item_that_is_no_longer_declared_is_removed(machine: World, 
     plug(machine, HOT)
     assert task(definition=a_definition(ROOT, DATA))["changed"] is True
     assert disks(machine)[0] == {"name": "root", "disk": {"bus": "virtio"}}
-
-
-def test_a_key_inside_an_atomic_list_is_removed_too(world: World, task: Task) -> None:
-    where = ("spec", "template", "spec", "tolerations")
-    task(definition=a_definition(tolerations=[{"key": "a", "effect": "NoSchedule"}, {"key": "b"}]))
-    assert task(definition=a_definition(tolerations=[{"key": "a"}, {"key": "b"}]))["changed"] is True
-    assert value_at(world.vm("web"), where) == [{"key": "a"}, {"key": "b"}]
 
 
 def test_a_disk_that_others_unplugged_and_plugged_in_again_is_theirs(world: World, task: Task) -> None:
@@ -268,15 +249,6 @@ def test_a_null_in_spec_removes_the_field(world: World, task: Task) -> None:
     assert task(spec={"nodeSelector": None})["changed"] is True
     assert "nodeSelector" not in world.vm("web")["spec"]["template"]["spec"]
     assert task(spec={"nodeSelector": None})["changed"] is False
-
-
-def test_cores_change_only_cores(world: World, task: Task) -> None:
-    task(definition=a_definition(ROOT, domain={"cpu": {"sockets": 2, "model": "host-model"}}))
-    cpu = {"cores": 4, "sockets": None, "threads": None, "model": None}  # Ansible's value for `cpu: {cores: 4}`
-    task(cpu=cpu)
-    assert world.vm("web")["spec"]["template"]["spec"]["domain"]["cpu"] == {
-        "cores": 4, "sockets": 2, "model": "host-model"
-    }  # fmt: skip
 
 
 def test_force_changes_once_although_others_add_annotations_and_defaults(world: World, task: Task) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from ansible_collections.virtops.kubevirt.plugins.module_utils._client.api import Api
-from ansible_collections.virtops.kubevirt.plugins.module_utils._client.errors import BadArgument, TimedOut, VirtError
+from ansible_collections.virtops.kubevirt.plugins.module_utils._client.errors import BadArgument, TimedOut
 from ansible_collections.virtops.kubevirt.plugins.module_utils._vm.read import info
 from ansible_collections.virtops.kubevirt.plugins.module_utils._vm.wait import rollout
 from ansible_collections.virtops.kubevirt.plugins.module_utils._vm.write import pool_change
@@ -182,11 +182,6 @@ def test_invalid_options_are_refused_before_any_request(
     assert world.objects == {}
 
 
-def test_a_paused_pool_is_not_waited_for(of_pools: Task) -> None:
-    assert of_pools(paused=True, replicas=2, wait=True, **MACHINE)["changed"] is True
-    assert of_pools(paused=True, wait=True)["changed"] is False
-
-
 def test_a_timeout_reports_the_problem_of_a_machine(world: World, of_pools: Task) -> None:
     world.unschedulable = "0/1 nodes are available"
     with pytest.raises(TimedOut) as caught:
@@ -294,10 +289,3 @@ def test_pools_are_read_and_waited_for(of_pools: Task, api: Api) -> None:
     options = {"label_selectors": [], "field_selectors": [], "name": "web", "namespace": "default", "wait": True}
     result = info.pools({**options, "wait_timeout": 2}, api)
     assert [item["status"]["readyReplicas"] for item in result["resources"]] == [2]
-
-
-def test_a_pool_being_deleted_is_named(world: World, of_pools: Task) -> None:
-    of_pools(**MACHINE)
-    world.objects[KEY]["metadata"]["deletionTimestamp"] = "2026-11-24T08:00:00Z"
-    with pytest.raises(VirtError, match="VirtualMachinePool default/web is being deleted; wait for that"):
-        of_pools(**MACHINE)

@@ -198,12 +198,6 @@ def test_a_failure_reports_the_changes_before_it(world: World, task: Task) -> No
     assert caught.value.facts["changed"] is True
 
 
-def test_a_refusal_names_the_fields_and_is_short(task: Task) -> None:
-    with pytest.raises(Invalid) as caught:
-        task(definition={"spec": {"colour": "red", "template": {"spec": {}}}})
-    assert caught.value.message == "cannot apply VirtualMachine default/web: spec.colour: unknown field"
-
-
 def test_a_vm_being_deleted_is_not_changed(world: World, task: Task) -> None:
     task(**MACHINE)
     world.vm("web")["metadata"]["deletionTimestamp"] = "now"
@@ -226,14 +220,6 @@ def test_a_404_of_another_server_does_not_count_as_absent(world: World, task: Ta
     world.is_api_server = False
     with pytest.raises(VirtError):
         task(state="absent")
-
-
-@pytest.mark.parametrize("strategy", ["Always", "RerunOnFailure", "Once"])
-def test_a_vm_that_is_declared_stopped_never_runs(world: World, task: Task, strategy: str) -> None:
-    assert task(state="stopped", run_strategy=strategy, **MACHINE)["method"] == "create"
-    assert ("virtualmachineinstances", "default", "web") not in world.objects
-    assert world.vm("web")["spec"]["runStrategy"] == "Halted"
-    assert task(state="stopped", run_strategy=strategy, **MACHINE)["changed"] is False
 
 
 def test_a_refused_option_is_named(world: World, task: Task) -> None:

@@ -1,22 +1,21 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which migrations a failed drain cancels, and its last message. Ansible renders it."""
+"""Which migrations a failed drain cancels, and its last message."""
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible_collections.virtops.kubevirt.tests.unit.roles.said import run
+from ansible_collections.virtops.kubevirt.tests.unit.tasks import ROLES, Host, role_variables
 
-ROLE = Path(__file__).resolve().parents[4] / "roles" / "drain_node"
 CORDONED = {"changed": True, "failed": False}
 STAYS = {"changed": False, "failed": False}
 AGAIN = "It takes Pods again, as before."
-UNCANCELLED = "What waits to move could not be cancelled; look at it (kubevirt_migration_info with unfinished=true)"
+UNCANCELLED = (
+    "Migrations that had not started could not be cancelled; check them (kubevirt_migration_info with unfinished=true)"
+)
 NOT_CORDONED = "could not be cordoned, and nothing was done"
 NOTHING: dict[str, Any] = {"changed": False, "results": []}
 
@@ -70,25 +69,16 @@ FOUND = {
     },
     "unread": {"__drain_node_cordoned": CORDONED, "__drain_node_unfinished": {"changed": False, "msg": "no answer"}},
 }
-ASKED = "{{ {'waiting': __drain_node_waiting | map(attribute='spec.vmiName'), 'then': __drain_node_then | trim,"
-ASKED += " 'how': __drain_node_is_how} | to_json }}"
-TASKS = [
-    {"name": "Know the role's own variables", "ansible.builtin.include_vars": str(ROLE / "vars/main.yml")},
-    {"name": "Say", "ansible.builtin.set_fact": {"said": ASKED}},
-]
+DEFAULT = {
+    "drain_node_name": "node-1",
+    "__drain_node_unfinished": {"changed": False, "resources": UNFINISHED},
+    "__drain_node_cancelled": NOTHING,
+    "__drain_node_moved": {"results": []},
+}
 
 
-@pytest.fixture(scope="module")
-def said(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """Return the messages of each of the drains above."""
-    variables = {
-        "__drain_node_unfinished": {"changed": False, "resources": UNFINISHED},
-        "__drain_node_cancelled": NOTHING,
-    }
-    variables |= {"__drain_node_moved": {"results": []}, "drain_node_name": "node-1"}
-    hosts = {name: {**variables, **names} for name, names in FOUND.items()}
-    message = run(tmp_path_factory.mktemp("drains"), {"drains": {"hosts": hosts}}, {"drains": TASKS})
-    return {name: json.loads(one) if isinstance(one, str) else one for name, one in message.items()}
+def value(drain: str, template: str) -> Any:
+    return Host(ROLES / "drain_node", role_variables("drain_node") | DEFAULT | FOUND[drain]).value(template)
 
 
 @pytest.mark.parametrize(
@@ -98,11 +88,9 @@ def said(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         pytest.param("none_moved", [], id="it has made none"),
     ],
 )
-def test_migrations_of_this_run_without_progress_are_cancelled(
-    drain: str, machines: list[str], said: dict[str, Any]
-) -> None:
+def test_migrations_of_this_run_without_progress_are_cancelled(drain: str, machines: list[str]) -> None:
     """Migrations of others continue, and so do those in progress."""
-    assert said[drain]["waiting"] == machines
+    assert value(drain, "{{ __drain_node_waiting | map(attribute='spec.vmiName') }}") == machines
 
 
 @pytest.mark.parametrize(
@@ -110,16 +98,16 @@ def test_migrations_of_this_run_without_progress_are_cancelled(
     [
         ("some", "is not empty", AGAIN),
         ("stays", "is not empty", "It stays cordoned, as before."),
-        ("may_not", NOT_CORDONED, "Who runs the role needs the right to patch nodes."),
+        ("may_not", NOT_CORDONED, "The role needs the right to patch nodes."),
         ("no_answer", NOT_CORDONED, ""),
         (
             "cancelled",
             "is not empty",
-            f"{AGAIN} Cancelled since, for it had not begun to move: default/waits, default/new.",
+            f"{AGAIN} Cancelled, because it had not started to move: default/waits, default/new.",
         ),
         ("kept", "is not empty", f"{AGAIN} {UNCANCELLED}: no right"),
         ("unread", "is not empty", f"{AGAIN} {UNCANCELLED}: no answer"),
     ],
 )
-def test_machines_left_behind_are_reported(drain: str, how: str, then: str, said: dict[str, Any]) -> None:
-    assert (said[drain]["how"], said[drain]["then"]) == (how, then)
+def test_machines_left_behind_are_reported(drain: str, how: str, then: str) -> None:
+    assert value(drain, "{{ [__drain_node_is_how, __drain_node_then | trim] }}") == [how, then]
