@@ -47,7 +47,7 @@ from controlplane.virt_handler.api_endpoint.server import ApiEndpoint, EndpointT
 from controlplane.virt_handler.api_endpoint.serving_certificate import SelfSignedPair, make_self_signed_pair
 from controlplane.virt_handler.incoming.reconciler import IncomingReconciler
 from controlplane.virt_handler.incoming.world import Action as IncomingAction
-from controlplane.virt_handler.incoming.world import World as Coming
+from controlplane.virt_handler.incoming.world import World as IncomingWorld
 from controlplane.virt_handler.launchers.ports import Connection
 from controlplane.virt_handler.launchers.registry import Registry
 from controlplane.virt_handler.launchers.tools import Tools
@@ -61,7 +61,7 @@ from controlplane.virt_handler.node.heartbeat import keep_schedulable
 from controlplane.virt_handler.node.virt_node_client import NodeClient, dial_virt_node
 from controlplane.virt_handler.node_recovery.recovery import NodeRecovery
 from controlplane.virt_handler.settings import Settings, SettingsError, read_settings
-from controlplane.virt_handler.vmi.events import Told
+from controlplane.virt_handler.vmi.events import VmiEvent
 from controlplane.virt_handler.vmi.reconciler import VmiReconciler
 from controlplane.virt_handler.vmi.world import Action, World
 
@@ -69,7 +69,7 @@ log = logging.getLogger(__name__)
 
 COMPONENT = "virt-handler"
 _WORKERS = 32
-_LEAVING_SECONDS = 2.0
+_LEAVE_SECONDS = 2.0
 _PLUGINS_SECONDS = 10.0
 _OFFERED_SECONDS = 0.5
 
@@ -90,8 +90,8 @@ class Handler:
         self._metrics = HandlerMetrics(settings.node)
         self._pods = WatchCache(client, self._select_pods(), self._clock)
         self._vmis = WatchCache(client, self._select_vmis(), self._clock)
-        self._coming = WatchCache(client, self._select_coming(), self._clock)
-        vmis, incoming_vmis = ReadYourWritesCache(self._vmis), ReadYourWritesCache(self._coming)
+        self._incoming_vmis = WatchCache(client, self._select_incoming(), self._clock)
+        vmis, incoming_vmis = ReadYourWritesCache(self._vmis), ReadYourWritesCache(self._incoming_vmis)
         sender = Sender(
             *(migration_pair, self._node, client, self._clock),
             directory=settings.sockets,
@@ -105,9 +105,9 @@ class Handler:
             partial(waiting_address, settings.address, settings.migration_network),
             self._node,
             client,
-            changed=lambda _uid: self._enqueue_coming(),
+            changed=lambda _uid: self._enqueue_incoming(),
         )
-        self._incoming: Runner[Coming, IncomingAction, VirtualMachineInstanceStatus] = Runner(
+        self._incoming: Runner[IncomingWorld, IncomingAction, VirtualMachineInstanceStatus] = Runner(
             "incoming",
             IncomingReconciler(
                 settings.node,
@@ -128,8 +128,8 @@ class Handler:
             self._registry,
             ReadYourWritesApi(client, {VIRTUAL_MACHINE_INSTANCE: vmis}),
             self._clock,
-            tell=self._tell,
-            held=lambda: self._clearing.held,
+            record_event=self._record_event,
+            start_blocked_reason=lambda: self._recovery.start_blocked_reason,
         )
         self._runner: Runner[World, Action, VirtualMachineInstanceStatus] = Runner(
             "vmi",
@@ -145,17 +145,24 @@ class Handler:
             self._endpoint_tls,
             settings.namespace,
             {
-                Power: PowerRequests(settings.node, self._registry, vmis, self._clock, self._tell).answer,
+                Power: PowerRequests(settings.node, self._registry, vmis, self._clock, self._record_event).answer,
                 Inquire: GuestInfo(settings.node, self._registry).answer,
             },
         )
-        self._callers = WatchCache(client, Selection(API_SERVICE, field_selector=API_SERVICE_SELECTOR), self._clock)
-        self._callers.subscribe(lambda _unused, __, after: use_client_ca(self._endpoint_tls, after))
-        self._health = Health(settings.port, self._metrics.registry, self._waiting_for, address=settings.address)
+        self._api_services = WatchCache(
+            client, Selection(API_SERVICE, field_selector=API_SERVICE_SELECTOR), self._clock
+        )
+        self._api_services.subscribe(lambda _unused, __, after: use_client_ca(self._endpoint_tls, after))
+        self._health = Health(settings.port, self._metrics.registry, self._missing_parts, address=settings.address)
         self._missing = {"virt-node"}
         self._heartbeat = self._make_heartbeat()
-        self._clearing = NodeRecovery(
-            self._registry, client, self._clock, self._heartbeat, changed=self._cleared, tell=self._tell
+        self._recovery = NodeRecovery(
+            self._registry,
+            client,
+            self._clock,
+            self._heartbeat,
+            changed=self._recovered,
+            record_event=self._record_event,
         )
 
     async def run(self) -> None:
@@ -163,25 +170,25 @@ class Handler:
         self._metrics.gauge("virtops_launchers", "Launcher Pods of this node", lambda: len(self._registry))
         self._metrics.gauge("virtops_launchers_connected", "Launchers in contact", lambda: self._registry.connected)
         self._metrics.gauge(
-            "virtops_orphans", "Guests that are not this node's any more", lambda: self._clearing.orphans
+            "virtops_orphans", "Guests that are not this node's any more", lambda: self._recovery.orphans
         )
         self._metrics.gauge(
             "virtops_guests_unanswered",
             "Launchers of which the API server is yet to say whose they are",
-            lambda: self._clearing.unanswered,
+            lambda: self._recovery.unanswered,
         )
         await self._health.start()
         try:
-            await self._endpoint.open(self._settings.address, self._settings.door_port)
-            caches = (self._pods.run, self._vmis.run, self._coming.run, self._callers.run)
+            await self._endpoint.open(self._settings.address, self._settings.endpoint_port)
+            caches = (self._pods.run, self._vmis.run, self._incoming_vmis.run, self._api_services.run)
             async with asyncio.TaskGroup() as group:
                 for job in (self._node.run, *caches, self._registry.run, self._work):
                     group.create_task(job())
                 group.create_task(self._heartbeat.run())
-                group.create_task(self._clear())
+                group.create_task(self._recover())
                 group.create_task(self._offer_node(group))
         finally:
-            await self._leave()
+            await self._make_unschedulable()
             await self._endpoint.close()
             await self._health.close()
 
@@ -193,7 +200,7 @@ class Handler:
     def _select_vmis(self) -> Selection:
         return Selection(VIRTUAL_MACHINE_INSTANCE, field_selector=f"status.nodeName={self._settings.node}")
 
-    def _select_coming(self) -> Selection:
+    def _select_incoming(self) -> Selection:
         return Selection(
             VIRTUAL_MACHINE_INSTANCE, field_selector=f"status.migrationState.targetNode={self._settings.node}"
         )
@@ -208,31 +215,31 @@ class Handler:
         self._runner.add(key)
         self._incoming.add(key)
 
-    def _enqueue_coming(self) -> None:
-        for key in self._coming.keys():  # noqa: SIM118 - a cache is no dict
+    def _enqueue_incoming(self) -> None:
+        for key in self._incoming_vmis.keys():  # noqa: SIM118 - a cache is no dict
             self._incoming.add(key)
 
     async def _work(self) -> None:
         """Reconcile once the caches are synced: before that, absence proves nothing."""
         await self._wait_synced()
         self._enqueue_all()
-        self._enqueue_coming()
+        self._enqueue_incoming()
         async with asyncio.TaskGroup() as group:
             group.create_task(self._runner.run())
             group.create_task(self._incoming.run())
 
-    async def _clear(self) -> None:
+    async def _recover(self) -> None:
         await self._wait_synced()
-        await self._clearing.run()
+        await self._recovery.run()
 
-    def _cleared(self) -> None:
+    def _recovered(self) -> None:
         """Start the VMIs that wait, and make the node schedulable at once."""
         self._enqueue_all()
         self._heartbeat.resumed.set()
 
     async def _wait_synced(self) -> None:
         await self._vmis.wait_synced()
-        await self._coming.wait_synced()
+        await self._incoming_vmis.wait_synced()
         await self._pods.wait_synced()
 
     def _enqueue_all(self) -> None:
@@ -253,7 +260,7 @@ class Handler:
                 if labelling is not None:
                     labelling.cancel()
                 labelled = (state.kvm, state.cpu)
-                labelling = group.create_task(self._keep_listed(*labelled))
+                labelling = group.create_task(self._keep_schedulable(*labelled))
             state = await self._node.wait_for_other_than(state)
 
     async def _wait_until_offered(self) -> None:
@@ -276,43 +283,49 @@ class Handler:
             await asyncio.sleep(_OFFERED_SECONDS)
         self._missing = set()
 
-    async def _keep_listed(self, kvm: KvmFinding, cpu: HostCpu | None) -> None:
+    async def _keep_schedulable(self, kvm: KvmFinding, cpu: HostCpu | None) -> None:
         settings = self._settings
         annotations = {
-            **node.door_annotations(settings.address, settings.door_port, self._pair.der),
+            **node.endpoint_annotations(settings.address, settings.endpoint_port, self._pair.der),
             **certificate_annotation(self._migration_pair),
             CONTROL_PLANE_IMAGE: settings.image,
         }
 
-        def serving(found: Json) -> Json:
-            takes = settings.is_on_control_plane or not node.is_for_control_plane(found)
+        def serving(current: Json) -> Json:
+            is_schedulable = settings.is_on_control_plane or not node.is_for_control_plane(current)
             return node.serving_patch(
                 kvm,
                 self._clock.now(),
                 annotations,
-                takes_machines=takes,
-                processor=node.processor_labels(found, cpu),
+                takes_machines=is_schedulable,
+                processor=node.processor_labels(current, cpu),
             )
 
-        await keep_schedulable(self._client, settings.node, serving, self._heartbeat, held=lambda: self._clearing.held)
+        await keep_schedulable(
+            self._client,
+            settings.node,
+            serving,
+            self._heartbeat,
+            start_blocked_reason=lambda: self._recovery.start_blocked_reason,
+        )
 
-    async def _leave(self) -> None:
+    async def _make_unschedulable(self) -> None:
         try:
-            async with asyncio.timeout(_LEAVING_SECONDS):
+            async with asyncio.timeout(_LEAVE_SECONDS):
                 key = Key("", self._settings.node)
                 await self._client.patch(NODE, key, node.leaving_patch(), subresource="status")
         except (ApiError, TimeoutError) as error:
             log.warning("cannot label the node", extra={"node": self._settings.node, "error": str(error)})
 
-    async def _tell(self, about: Json, told: Told) -> None:
-        event_type: Literal["Normal", "Warning"] = "Warning" if told.is_warning else "Normal"
-        event = EventSpec(told.reason, told.message, event_type, once=told.once)
+    async def _record_event(self, about: Json, event: VmiEvent) -> None:
+        event_type: Literal["Normal", "Warning"] = "Warning" if event.is_warning else "Normal"
+        spec = EventSpec(event.reason, event.message, event_type, once=event.once)
         now = self._clock.now()
-        await create_event(self._client, about, event, component=COMPONENT, instance=self._settings.node, now=now)
+        await create_event(self._client, about, spec, component=COMPONENT, instance=self._settings.node, now=now)
 
-    def _waiting_for(self) -> list[str]:
+    def _missing_parts(self) -> list[str]:
         missing = sorted(self._missing if self._node.is_connected else {"virt-node"})
-        caches = (("VMIs", self._vmis), ("VMIs that are to come", self._coming), ("Pods", self._pods))
+        caches = (("VMIs", self._vmis), ("incoming VMIs", self._incoming_vmis), ("Pods", self._pods))
         missing += [name for name, cache in caches if not cache.synced]
         return missing
 

@@ -16,18 +16,22 @@ from controlplane.hypervisor.domain import Progress
 from controlplane.process.metrics import Metrics
 
 _LABELS = ("node", "namespace", "name")
-_OF_A_MIGRATION: tuple[tuple[str, str, Callable[[Progress], int]], ...] = (
-    ("data_processed_bytes", "What was sent of a guest that is being migrated", lambda one: one.sent),
-    ("data_remaining_bytes", "What is left to be sent of a guest that is being migrated", lambda one: one.remaining),
+_MIGRATION_GAUGES: tuple[tuple[str, str, Callable[[Progress], int]], ...] = (
+    ("data_processed_bytes", "What was sent of a guest that is being migrated", lambda progress: progress.sent),
+    (
+        "data_remaining_bytes",
+        "What is left to be sent of a guest that is being migrated",
+        lambda progress: progress.remaining,
+    ),
     (
         "dirty_memory_rate_bytes",
         "Memory that a guest writes in a second while it is migrated",
-        lambda one: one.dirtied_per_second,
+        lambda progress: progress.dirtied_per_second,
     ),
     (
         "memory_transfer_rate_bytes",
         "Memory that is sent in a second of a guest that is being migrated",
-        lambda one: one.memory_per_second,
+        lambda progress: progress.memory_per_second,
     ),
 )
 
@@ -37,8 +41,8 @@ class HandlerMetrics(Metrics):
 
     def __init__(self, node: str = "") -> None:
         super().__init__()
-        self._leaving = _Leaving(node)
-        self.registry.register(self._leaving)
+        self._migrations = _Migrations(node)
+        self.registry.register(self._migrations)
         self._starts = Histogram(
             "virtops_domain_start_seconds",
             "Defining and starting a domain",
@@ -52,24 +56,24 @@ class HandlerMetrics(Metrics):
 
     def progressed(self, key: Key, progress: Progress | None) -> None:
         """Record the progress of a VMI's migration; None: it is over. Fits migration.sender.Progressed."""
-        self._leaving.note(key, progress)
+        self._migrations.note(key, progress)
 
 
-class _Leaving(Collector):
+class _Migrations(Collector):
     """The metrics of each outgoing migration. `collect` and `note` run in different threads."""
 
     def __init__(self, node: str) -> None:
         self._node = node
-        self._known: dict[Key, Progress] = {}
+        self._progress: dict[Key, Progress] = {}
 
     def note(self, key: Key, progress: Progress | None) -> None:
         if progress is None:
-            self._known.pop(key, None)
+            self._progress.pop(key, None)
         else:
-            self._known[key] = progress
+            self._progress[key] = progress
 
     def collect(self) -> Iterator[Metric]:
-        migrations = list(self._known.copy().items())
+        migrations = list(self._progress.copy().items())
         total = CounterMetricFamily(
             "kubevirt_vmi_migration_data_bytes",
             "What there is to be sent of a guest that is being migrated",
@@ -78,7 +82,7 @@ class _Leaving(Collector):
         for key, progress in migrations:
             total.add_metric((self._node, key.namespace, key.name), progress.total)
         yield total
-        for name, text, value in _OF_A_MIGRATION:
+        for name, text, value in _MIGRATION_GAUGES:
             family = GaugeMetricFamily(f"kubevirt_vmi_migration_{name}", text, labels=_LABELS)
             for key, progress in migrations:
                 family.add_metric((self._node, key.namespace, key.name), value(progress))

@@ -29,7 +29,7 @@ class Settings:
     """Health and metrics, plain HTTP."""
     address: str = ""
     """The address of health, metrics and the endpoint for virt-api; "": all. The role sets the Pod's address."""
-    door_port: int = PORT
+    endpoint_port: int = PORT
     """The endpoint for virt-api, TLS, at the same address. virt-api must be able to reach it."""
     node_socket: str = layout.NODE_SOCKET
     """The path of virt-node's socket."""
@@ -64,7 +64,7 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
         log_level=environment.get("LOG_LEVEL") or "INFO",
         port=int(ports["HEALTH_PORT"]),
         address=environment.get("HEALTH_ADDRESS", ""),
-        door_port=int(ports["DOOR_PORT"]),
+        endpoint_port=int(ports["DOOR_PORT"]),
         node_socket=environment.get("NODE_SOCKET") or layout.NODE_SOCKET,
         sockets=environment.get("SOCKETS") or layout.HANDLER_RUN,
         migration_network=environment.get("MIGRATION_NETWORK", ""),

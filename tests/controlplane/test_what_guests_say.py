@@ -140,7 +140,7 @@ def test_the_part_of_a_status_that_a_guest_controls_is_bounded() -> None:
         interfaces=agent.read_interfaces(json.dumps({"return": interfaces})),
     )
 
-    status = derive_status(a_world(a_vmi("Scheduled"), a_launcher(seen(told=observed))), None)
+    status = derive_status(a_world(a_vmi("Scheduled"), a_launcher(seen(agent=observed))), None)
 
     assert status is not None
     assert len(msgspec.json.encode(status)) < GUESTS_BYTES

@@ -44,18 +44,19 @@ class GuestInfo:
         self._node = node
         self._launchers = launchers
 
-    async def answer(self, asked: Inquire) -> Answer:
+    async def answer(self, request: Inquire) -> Answer:
         """Query the agent. Cancelling does not cancel a query that is under way."""
-        session = self._find(asked.guest)
+        session = self._find(request.guest)
         if session is None:
             return NotDone("absent", f"node {self._node} has no launcher of this VirtualMachineInstance")
         try:
-            responses = await session.inquire(COMMANDS[asked.about])
+            responses = await session.inquire(COMMANDS[request.about])
         except VerbRefused as error:
             return NotDone("refused", sanitize(str(error)))
         except NoContact as error:
             log.info(
-                "an agent did not answer a person", extra={"pod": asked.guest.pod_uid, "error": sanitize(str(error))}
+                "a guest agent did not respond to a user's query",
+                extra={"pod": request.guest.pod_uid, "error": sanitize(str(error))},
             )
             return NotDone("lost", sanitize(str(error)))
         return Details(read_details(responses, DETAILS_LIMIT_BYTES))

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Waits until a VMI's status reports a user's pause: the request is answered only then.
 
-libvirt does not tell a user's pause from a migration's (docs/adr/0016). The VMI's condition does, and it survives a
-restart of virt-handler and a migration.
+libvirt does not distinguish a user's pause from a migration's (docs/adr/0016). The VMI's condition does, and it
+survives a restart of virt-handler and a migration.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class PauseWaiter:
 
     async def wait(self, key: Key, uid: str) -> bool:
         """Wait until the status reports the pause. False: the VMI has ended or is gone, or `end` was called."""
-        if (result := self._is_told(key, uid)) is not None:
+        if (result := self._result(key, uid)) is not None:
             return result
         reported: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
         waiting = self._waiting.setdefault(key, {})
@@ -47,7 +47,7 @@ class PauseWaiter:
             if not reported.done():
                 reported.set_result(False)
 
-    def _is_told(self, key: Key, uid: str) -> bool | None:
+    def _result(self, key: Key, uid: str) -> bool | None:
         raw = self._vmis.get(key)
         try:
             vmi = None if raw is None else decode_vmi(raw)
@@ -59,5 +59,5 @@ class PauseWaiter:
 
     def _changed(self, key: Key, _before: bytes | None, __: bytes | None) -> None:
         for reported, uid in self._waiting.get(key, {}).items():
-            if not reported.done() and (result := self._is_told(key, uid)) is not None:
+            if not reported.done() and (result := self._result(key, uid)) is not None:
                 reported.set_result(result)

@@ -23,14 +23,14 @@ from controlplane.engine.ports import Cache, Clock
 from controlplane.hypervisor.cpu_quota import TokenBucket
 from controlplane.links.handler import Answer, Done, Guest, NotDone, Power, Verb
 from controlplane.virt_handler.api_endpoint.pause_waiter import PauseWaiter
-from controlplane.virt_handler.vmi.events import RecordEvent, about, user_request_event
+from controlplane.virt_handler.vmi.events import RecordEvent, reference, user_request_event
 from controlplane.virt_handler.vmi.liveness import is_own
 from controlplane.virt_handler.vmi.ports import Busy, NoContact, VerbRefused
 from controlplane.virt_handler.vmi.world import Launcher
 
 log = logging.getLogger(__name__)
 
-_STORIES, _STORIES_RATE = 60, 0.5
+_EVENT_BURST, _EVENT_RATE = 60, 0.5
 """Token bucket of Events: its size, and its refill per second. A user may repeat requests without end."""
 
 
@@ -52,53 +52,55 @@ class Launchers(Protocol):
 class PowerRequests:
     """Handles links.handler.Power."""
 
-    def __init__(self, node: str, launchers: Launchers, vmis: Cache, clock: Clock, tell: RecordEvent) -> None:
+    def __init__(self, node: str, launchers: Launchers, vmis: Cache, clock: Clock, record_event: RecordEvent) -> None:
         self._node = node
         self._launchers = launchers
         self._vmis = vmis
         self._clock = clock
-        self._tell = tell
+        self._record_event = record_event
         self._pauses = PauseWaiter(vmis)
-        self._may_tell = TokenBucket(_STORIES, _STORIES_RATE)
-        self._telling: set[asyncio.Task[None]] = set()
+        self._event_tokens = TokenBucket(_EVENT_BURST, _EVENT_RATE)
+        self._event_tasks: set[asyncio.Task[None]] = set()
 
-    async def answer(self, asked: Power) -> Answer:
+    async def answer(self, request: Power) -> Answer:
         """Execute a request. Cancelling does not cancel a request that is under way."""
-        session = self._find(asked.guest)
+        session = self._find(request.guest)
         if session is None:
             return NotDone("absent", f"node {self._node} has no launcher of this VirtualMachineInstance")
         launcher = session.launcher()
-        extra = {"verb": asked.verb, "key": str(launcher.pod.vmi_key), "uid": asked.guest.vmi_uid}
+        extra = {"verb": request.verb, "key": str(launcher.pod.vmi_key), "uid": request.guest.vmi_uid}
         try:
-            vmi = self._told(launcher.pod.vmi_key, asked.guest.vmi_uid)
-            await session.execute_user_request(asked.verb, vmi, thaw_after=asked.thaw_after_seconds)
+            vmi = self._cached_vmi(launcher.pod.vmi_key, request.guest.vmi_uid)
+            await session.execute_user_request(request.verb, vmi, thaw_after=request.thaw_after_seconds)
         except VerbRefused as error:
             return NotDone("refused", sanitize(str(error)))
         except NoContact as error:
-            log.warning("nothing came of what a person asked", extra={**extra, "error": sanitize(str(error))})
+            log.warning("a user request failed", extra={**extra, "error": sanitize(str(error))})
             return NotDone("busy" if isinstance(error, Busy) else "lost", sanitize(str(error)))
-        if asked.verb in ("pause", "unpause") and not await self._is_told(launcher, asked):
+        if request.verb in ("pause", "unpause") and not await self._is_reported(launcher, request):
             return NotDone("lost", "the guest was paused, but that was not written: it may go on")
-        log.info("carried out", extra=extra)
-        if vmi is not None and self._may_tell.take(1.0, self._clock.monotonic()):
-            task = asyncio.create_task(self._try_to_tell(vmi, asked.verb))  # the response does not wait for the Event
-            self._telling.add(task)
-            task.add_done_callback(self._telling.discard)
+        log.info("user request carried out", extra=extra)
+        if vmi is not None and self._event_tokens.take(1.0, self._clock.monotonic()):
+            task = asyncio.create_task(
+                self._try_record_event(vmi, request.verb)
+            )  # the response does not wait for the Event
+            self._event_tasks.add(task)
+            task.add_done_callback(self._event_tasks.discard)
         return Done()
 
-    async def _is_told(self, launcher: Launcher, asked: Power) -> bool:
+    async def _is_reported(self, launcher: Launcher, request: Power) -> bool:
         """Wait until the status reports a pause. Waits of earlier pauses end."""
         key = launcher.pod.vmi_key
         if key is None:
             return True
         self._pauses.end(key)
-        return asked.verb != "pause" or await self._pauses.wait(key, asked.guest.vmi_uid)
+        return request.verb != "pause" or await self._pauses.wait(key, request.guest.vmi_uid)
 
-    async def _try_to_tell(self, vmi: VirtualMachineInstance, verb: Verb) -> None:
+    async def _try_record_event(self, vmi: VirtualMachineInstance, verb: Verb) -> None:
         try:
-            await self._tell(about(vmi), user_request_event(verb, self._clock.now()))
+            await self._record_event(reference(vmi), user_request_event(verb, self._clock.now()))
         except ApiError as error:
-            log.warning("cannot tell an Event", extra={"verb": verb, "error": str(error)})
+            log.warning("cannot record an Event", extra={"verb": verb, "error": str(error)})
 
     def _find(self, guest: Guest) -> UserRequestSession | None:
         session = self._launchers.session(guest.pod_uid)
@@ -106,7 +108,7 @@ class PowerRequests:
             return None
         return session
 
-    def _told(self, key: Key | None, uid: str) -> VirtualMachineInstance | None:
+    def _cached_vmi(self, key: Key | None, uid: str) -> VirtualMachineInstance | None:
         raw = None if key is None else self._vmis.get(key)
         try:
             vmi = None if raw is None else decode_vmi(raw)

@@ -40,7 +40,7 @@ def decide(world: World) -> Plan[Action]:
 def _prepare(world: World, launcher: Launcher) -> Plan[Action]:
     """Open the tunnel, and prepare the launcher to receive the guest. The tunnel does not need the launcher."""
     open_tunnel: tuple[Action, ...] = ()
-    if world.door is None:
+    if world.tunnel is None:
         open_tunnel = (OpenTunnel(world.moving.migration_uid, because="a guest is to come"),)
     status, uid = launcher.status, launcher.pod.uid
     if not status.is_here or launcher.operation:

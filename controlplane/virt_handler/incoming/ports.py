@@ -19,7 +19,7 @@ class NoMigrationAddress(Invalid):
 class Tunnels(Protocol):
     """The tunnel servers of this node, each for one migration. Opening or losing one enqueues the VMI."""
 
-    def door(self, migration_uid: str) -> TunnelAddress | None: ...
+    def address(self, migration_uid: str) -> TunnelAddress | None: ...
 
     def open_for(self, vmi_uid: str) -> frozenset[str]:
         """Return the UIDs of the VMI's migrations with an open tunnel."""

@@ -27,12 +27,14 @@ log = logging.getLogger(__name__)
 class IncomingReconciler:
     """Implements engine.plan.Reconciler."""
 
-    def __init__(self, node: str, vmis: Cache, launchers: Sessions, doors: Tunnels, *, api: Api, clock: Clock) -> None:
+    def __init__(
+        self, node: str, vmis: Cache, launchers: Sessions, tunnels: Tunnels, *, api: Api, clock: Clock
+    ) -> None:
         """vmis: the VMIs whose migration names this node as target."""
         self._node = node
         self._vmis = vmis
         self._launchers = launchers
-        self._doors = doors
+        self._tunnels = tunnels
         self._api = api
         self._clock = clock
         self._uids: dict[Key, str] = {}
@@ -52,8 +54,8 @@ class IncomingReconciler:
             node=self._node,
             vmi=vmi,
             launcher=next((launcher for launcher in launchers if launcher.pod.uid == moving.target_pod_uid), None),
-            door=self._doors.door(moving.migration_uid),
-            open_tunnels=self._doors.open_for(vmi.metadata.uid),
+            tunnel=self._tunnels.address(moving.migration_uid),
+            open_tunnels=self._tunnels.open_for(vmi.metadata.uid),
             now=self._clock.now(),
             monotonic=self._clock.monotonic(),
         )
@@ -61,7 +63,7 @@ class IncomingReconciler:
     def _gone(self, key: Key) -> World | None:
         """Return a world that closes the tunnels of a VMI that no longer migrates to this node."""
         uid = self._uids.get(key, "")
-        open_tunnels = self._doors.open_for(uid) if uid else frozenset()
+        open_tunnels = self._tunnels.open_for(uid) if uid else frozenset()
         if not open_tunnels:
             self._uids.pop(key, None)
             return None
@@ -69,7 +71,7 @@ class IncomingReconciler:
             node=self._node,
             vmi=None,
             launcher=None,
-            door=None,
+            tunnel=None,
             open_tunnels=open_tunnels,
             now=self._clock.now(),
             monotonic=self._clock.monotonic(),
@@ -84,11 +86,11 @@ class IncomingReconciler:
     async def apply(self, world: World, action: Action) -> None:
         """Apply one action; an operation of a launcher is only started. Unavailable when it cannot start now."""
         if isinstance(action, CloseTunnel):
-            await self._doors.close(action.migration_uid)
+            await self._tunnels.close(action.migration_uid)
         elif (vmi := world.vmi) is None:
             return
         elif isinstance(action, OpenTunnel):
-            await self._doors.open(vmi.metadata.uid, world.moving)
+            await self._tunnels.open(vmi.metadata.uid, world.moving)
         else:
             self._begin(vmi, action)
 

@@ -25,7 +25,7 @@ def derive_status(world: World, problem: RefusedStep[Action] | None = None) -> V
     old, vmi = world.moving, world.vmi
     if vmi is None or not world.is_expected:
         return None
-    new = _with_door(world, _with_domain(world, old))
+    new = _with_tunnel(world, _with_domain(world, old))
     if old.start_timestamp is None and (failure := _trouble(world, problem)):
         new = msgspec.structs.replace(
             old, failed=True, completed=True, failure_reason=sanitize(failure), end_timestamp=format_stamp(world.now)
@@ -50,14 +50,14 @@ def _with_domain(world: World, old: MigrationState) -> MigrationState:
     return msgspec.structs.replace(old, target_node_domain_detected=True, target_node_domain_ready_timestamp=ready)
 
 
-def _with_door(world: World, new: MigrationState) -> MigrationState:
+def _with_tunnel(world: World, new: MigrationState) -> MigrationState:
     """Publish the tunnel's address, once the launcher can receive the guest and until the source has begun."""
     can_take = world.launcher is not None and world.launcher.status.is_connected
-    if world.door is None or not can_take or new.start_timestamp is not None:
+    if world.tunnel is None or not can_take or new.start_timestamp is not None:
         return new
-    ports = {str(world.door.port): TUNNEL}
+    ports = {str(world.tunnel.port): TUNNEL}
     return msgspec.structs.replace(
-        new, target_node_address=world.door.address, target_direct_migration_node_ports=ports
+        new, target_node_address=world.tunnel.address, target_direct_migration_node_ports=ports
     )
 
 

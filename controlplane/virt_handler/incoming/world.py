@@ -28,7 +28,7 @@ class World:
     """Its migration names this node as target. None: no longer, but tunnels may still be open."""
     launcher: Launcher | None
     """The target Pod of the migration."""
-    door: TunnelAddress | None
+    tunnel: TunnelAddress | None
     """The address of the open tunnel; None: no tunnel is open for this migration."""
     open_tunnels: frozenset[str] = frozenset()
     """UIDs of this VMI's migrations with an open tunnel."""

@@ -64,7 +64,7 @@ class Agent:
         self._is_connected: bool | None = None
         """None: not known yet on this connection."""
         self._news = asyncio.Event()
-        self._told = AgentState()
+        self._state = AgentState()
         self._is_frozen: bool | None = None
         """From the last response about it. It may be newer than the state of a round that is under way."""
         self._inquiry = asyncio.Lock()
@@ -109,12 +109,12 @@ class Agent:
         guest = self._guest
         if not self._is_connected:
             self._is_frozen = None
-            self._tell(AgentState())
+            self._publish_state(AgentState())
             return None
         if guest is None:
-            self._tell(replace(self._told, is_connected=True))
+            self._publish_state(replace(self._state, is_connected=True))
             return None
-        began, before, is_silent = self._clock.monotonic(), self._told, False
+        began, before, is_silent = self._clock.monotonic(), self._state, False
         state = replace(before, is_connected=True)
         try:
             with_rare = rounds.count % _ALL_EVERY == 0 or not before.is_whole
@@ -122,23 +122,23 @@ class Agent:
                 state = partial  # it is published even if the agent is silent afterwards
         except (AgentSilent, ResponseTooLong, TimedOut, Disconnected) as error:
             is_silent = True
-            log.debug("an agent does not answer", extra={"error": sanitize(str(error))})
-        self._tell(state)
-        state = self._told
+            log.debug("an agent does not respond", extra={"error": sanitize(str(error))})
+        self._publish_state(state)
+        state = self._state
         took = self._clock.monotonic() - began
         pause = rounds.next(is_silent=is_silent, is_changed=state != before, took=took)
         return pause * (0.9 + 0.2 * self._random())
 
-    async def _ask_all(self, guest: Guest, told: AgentState, *, with_rare: bool) -> AsyncIterator[AgentState]:
+    async def _ask_all(self, guest: Guest, state: AgentState, *, with_rare: bool) -> AsyncIterator[AgentState]:
         """Send one query after the other, and yield the state after each. A refused query leaves its part as it was.
 
         HypervisorError: the agent does not respond.
         """
         if with_rare:
             if (info := await self._read(guest, agent.INFO, agent.read_info)) is not None:
-                yield (told := replace(told, info=info))
+                yield (state := replace(state, info=info))
             if (system := await self._read(guest, agent.OS, agent.read_os)) is not None:
-                yield (told := replace(told, os=system))
+                yield (state := replace(state, os=system))
         if with_rare or self._is_frozen is not False:
             frozen = await self._read(guest, agent.FREEZE_STATUS, agent.read_freeze_status)
             self._is_frozen = self._is_frozen if frozen is None else frozen
@@ -146,7 +146,7 @@ class Agent:
             interfaces = await self._read(guest, agent.INTERFACES, agent.read_interfaces)
         except ResponseTooLong:
             interfaces = Interfaces(is_cut=True)
-        yield told if interfaces is None else replace(told, interfaces=interfaces)
+        yield state if interfaces is None else replace(state, interfaces=interfaces)
 
     async def _read(self, guest: Guest, command: str, read: Callable[[str], Answer]) -> Answer | None:
         """Query and parse; None when the agent refuses the command or its response is malformed."""
@@ -155,7 +155,7 @@ class Agent:
         except (AgentSilent, ResponseTooLong, TimedOut, Disconnected):
             raise
         except (HypervisorError, UnreadableResponse) as error:
-            log.debug("an agent does not tell", extra={"command": command, "error": sanitize(str(error))})
+            log.debug("an agent has no usable response", extra={"command": command, "error": sanitize(str(error))})
             return None
 
     async def inquire(self, commands: Sequence[str]) -> Mapping[str, str]:
@@ -167,7 +167,7 @@ class Agent:
         async with self._inquiry:
             responses: dict[str, str] = {}
             for command in commands:
-                guest, now = self._present(), self._clock.monotonic()
+                guest, now = self._require_guest(), self._clock.monotonic()
                 if now < self._silent_until:
                     raise NoAgent(
                         f"the guest's agent did not answer; it is asked again in {self._silent_until - now:.0f} s"
@@ -182,15 +182,15 @@ class Agent:
         self, command: str, seconds: int = ANSWER_SECONDS, arguments: Mapping[str, str] | None = None
     ) -> str:
         """Send the agent an order; return its response. NoAgent, HypervisorError."""
-        return await self._ask_on(self._present(), agent.request(command, arguments), seconds)
+        return await self._ask_on(self._require_guest(), agent.request(command, arguments), seconds)
 
     def note_frozen(self, is_frozen: bool | None) -> None:
         """Publish the result of a freeze or thaw. None: not known, the next round asks the agent."""
         self._is_frozen = is_frozen
         self._answers.clear()
-        self._tell(replace(self._told, is_connected=self._is_connected is True))
+        self._publish_state(replace(self._state, is_connected=self._is_connected is True))
 
-    def _present(self) -> Guest:
+    def _require_guest(self) -> Guest:
         if not self._is_connected:
             raise NoAgent("VMI does not have guest agent connected")
         if self._guest is None:
@@ -222,6 +222,6 @@ class Agent:
         async with self._one_at_a_time, self._questions:
             return await guest.ask_agent(question, seconds)
 
-    def _tell(self, told: AgentState) -> None:
-        self._told = replace(told, is_frozen=self._is_frozen)
-        self._publish(self._told)
+    def _publish_state(self, state: AgentState) -> None:
+        self._state = replace(state, is_frozen=self._is_frozen)
+        self._publish(self._state)

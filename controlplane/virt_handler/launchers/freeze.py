@@ -41,11 +41,11 @@ class Freeze:
         self._one_at_a_time = asyncio.Lock()
         self._news = asyncio.Event()
 
-    def note(self, told: AgentState) -> None:
+    def note(self, state: AgentState) -> None:
         """Record the agent's state. An unknown freeze state does not change the timeout."""
-        if told.is_frozen is False or not told.is_connected:
+        if state.is_frozen is False or not state.is_connected:
             self._thaw_at(None)
-        elif told.is_frozen and self._until is None:
+        elif state.is_frozen and self._until is None:
             self._thaw_at(self._clock.monotonic() + USUAL_THAW_SECONDS)
 
     async def freeze(self, thaw_after: int) -> None:
@@ -73,16 +73,16 @@ class Freeze:
         while True:
             self._news.clear()
             with suppress(TimeoutError):
-                async with asyncio.timeout(self._left()):
+                async with asyncio.timeout(self._seconds_left()):
                     await self._news.wait()
-            if self._left() == 0.0:
+            if self._seconds_left() == 0.0:
                 await self._thaw_overdue()
 
     async def _thaw_overdue(self) -> None:
         began = self._clock.monotonic()
         try:
             async with self._one_at_a_time:
-                if self._left() == 0.0:  # not thawed or frozen again in the meantime
+                if self._seconds_left() == 0.0:  # not thawed or frozen again in the meantime
                     await self._thaw()
                     log.warning("thawed a guest's file systems: their time was over")
         except (VerbRefused, NoContact) as error:
@@ -102,7 +102,7 @@ class Freeze:
             self._until = until
             self._news.set()
 
-    def _left(self) -> float | None:
+    def _seconds_left(self) -> float | None:
         """Return the seconds until the timeout; None when there is none."""
         if self._until is None or self._until == math.inf:
             return None

@@ -215,9 +215,9 @@ class Session:
         has_agent = is_guest_up(status.state) and status.observed is not None and status.observed.is_agent_connected
         self.agent.look(guest, is_connected=has_agent)
 
-    def _take_agent_info(self, told: AgentState) -> None:
-        self.freeze.note(told)
-        self.record.publish(told=told)
+    def _take_agent_info(self, agent: AgentState) -> None:
+        self.freeze.note(agent)
+        self.record.publish(agent=agent)
 
 
 def operation_name(action: Operation) -> str:

@@ -34,7 +34,7 @@ class CopyThread:
         """Run a coroutine in the main loop, and wait for it in the thread."""
         if self._home is None:
             work.close()
-            raise RuntimeError("nothing runs in the lane")
+            raise RuntimeError("nothing runs in the copy thread")
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._home))
 
     def end(self) -> None:

@@ -33,7 +33,7 @@ class MigrationIdentity(msgspec.Struct, frozen=True):
 class Handshake(msgspec.Struct, frozen=True):
     """The first line of a connection."""
 
-    binding: MigrationIdentity
+    identity: MigrationIdentity = msgspec.field(name="binding")
     channel: Channel
 
 
@@ -45,17 +45,17 @@ def migration_identity(moving: MigrationState) -> MigrationIdentity:
     return MigrationIdentity(moving.migration_uid, moving.source_pod_uid, moving.target_pod_uid)
 
 
-def render(greeting: Handshake) -> bytes:
+def render(handshake: Handshake) -> bytes:
     """Encode a handshake as a line."""
-    return msgspec.json.encode(greeting) + b"\n"
+    return msgspec.json.encode(handshake) + b"\n"
 
 
 def read(line: bytes, expected: MigrationIdentity) -> Channel:
     """Return the channel that a line names. HandshakeError if it is malformed or names another migration."""
     try:
-        greeting = _decoder.decode(line)
+        handshake = _decoder.decode(line)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise HandshakeError("it does not begin with a line that names its migration") from error
-    if greeting.binding != expected:  # the source of one migration must not reach the target of another
+    if handshake.identity != expected:  # the source of one migration must not reach the target of another
         raise HandshakeError("it is of another migration")
-    return greeting.channel
+    return handshake.channel

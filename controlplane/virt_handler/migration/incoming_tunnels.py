@@ -27,16 +27,16 @@ log = logging.getLogger(__name__)
 
 SOCKET_SECONDS = 30.0
 """How long to wait until QEMU listens: it starts while the source connects."""
-DOOR_SECONDS = 86400.0
+OPEN_SECONDS = 86400.0
 """The longest that a tunnel server is open, whatever becomes of its migration."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Open:
     vmi_uid: str
-    door: TunnelAddress
-    entrance: TunnelServer
-    lane: CopyThread
+    address: TunnelAddress
+    server: TunnelServer
+    thread: CopyThread
     timer: asyncio.TimerHandle
 
 
@@ -61,9 +61,9 @@ class IncomingTunnels:
         self._changed = changed
         self._open: dict[str, _Open] = {}
 
-    def door(self, migration_uid: str) -> TunnelAddress | None:
+    def address(self, migration_uid: str) -> TunnelAddress | None:
         tunnel = self._open.get(migration_uid)
-        return None if tunnel is None else tunnel.door
+        return None if tunnel is None else tunnel.address
 
     def open_for(self, vmi_uid: str) -> frozenset[str]:
         return frozenset(uid for uid, tunnel in self._open.items() if tunnel.vmi_uid == vmi_uid)
@@ -84,7 +84,7 @@ class IncomingTunnels:
         except OSError as error:
             thread.end()
             raise Unavailable(f"cannot listen for a migration: {error}") from error
-        timer = asyncio.get_running_loop().call_later(DOOR_SECONDS, self._end, uid)
+        timer = asyncio.get_running_loop().call_later(OPEN_SECONDS, self._end, uid)
         self._open[uid] = _Open(vmi_uid, TunnelAddress(address, port), server, thread, timer)
         log.info("waiting for a migration", extra={"uid": uid, "port": port})
 
@@ -92,11 +92,11 @@ class IncomingTunnels:
         tunnel = self._open.pop(migration_uid, None)
         if tunnel is not None:
             tunnel.timer.cancel()  # it would close a tunnel that is opened again
-            tunnel.entrance.cut()
+            tunnel.server.cut()
             try:
-                await tunnel.lane.run(tunnel.entrance.close())
+                await tunnel.thread.run(tunnel.server.close())
             finally:
-                tunnel.lane.end()
+                tunnel.thread.end()
 
     def _end(self, migration_uid: str) -> None:
         tunnel = self._open.get(migration_uid)

@@ -36,15 +36,15 @@ async def read_peer_certificate(api: Api, node: str) -> bytes:
     return peer_certificate(await api.get(NODE, Key("", node)), node)
 
 
-def peer_certificate(found: Mapping[str, Any], node: str) -> bytes:
+def peer_certificate(node: Mapping[str, Any], name: str) -> bytes:
     """Return the certificate (DER) that a Node object carries. Invalid when it has none."""
-    encoded = (found.get("metadata", {}).get("annotations") or {}).get(CERTIFICATE, "")
+    encoded = (node.get("metadata", {}).get("annotations") or {}).get(CERTIFICATE, "")
     if not encoded or len(encoded) > _CERTIFICATE_LIMIT:
-        raise Invalid(f"virt-handler of node {node} has not said by what it is known in migrations")
+        raise Invalid(f"virt-handler of node {name} has not published its migration certificate")
     try:
         return base64.b64decode(encoded, validate=True)
     except ValueError as error:
-        raise Invalid(f"what virt-handler of node {node} is known by in migrations is no certificate") from error
+        raise Invalid(f"the migration certificate of node {name} is invalid") from error
 
 
 def server_tls_context(pair: SelfSignedPair, peer: bytes) -> ssl.SSLContext:

@@ -55,7 +55,7 @@ Progressed = Callable[[Key, Progress | None], None]
 """Called with the progress of a VMI's migration after each read; None: the migration is over."""
 
 
-def _tell_nobody(_unused: Key, __: Progress | None) -> None:
+def _ignore_progress(_unused: Key, __: Progress | None) -> None:
     return None
 
 
@@ -70,7 +70,7 @@ class Sender:
         clock: Clock,
         *,
         directory: str,
-        progressed: Progressed = _tell_nobody,
+        progressed: Progressed = _ignore_progress,
         has_network: Callable[[], bool] = has_network,
     ) -> None:
         """directory: for sockets that no other process sees. has_network: whether there is a migration network."""
@@ -82,16 +82,16 @@ class Sender:
         self._progressed = progressed
         self._has_network = has_network
 
-    async def send(self, order: TransferRequest) -> None:
+    async def send(self, request: TransferRequest) -> None:
         """Send a guest. Returns when QEMU at the source has ended."""
-        moving = order.moving
+        moving = request.moving
         tunnel = TunnelClient(migration_identity(moving), await self._target(moving), self._directory)
         thread = CopyThread()
         try:
-            path = await thread.run(tunnel.open(await self._listen(order.pod_uid)))
-            target = await _reach(path, order)
+            path = await thread.run(tunnel.open(await self._listen(request.pod_uid)))
+            target = await _reach(path, request)
             try:
-                await self._send(order, target)
+                await self._send(request, target)
             finally:
                 with suppress(HypervisorError):
                     await target.close()
@@ -123,27 +123,27 @@ class Sender:
             raise
         return sockets
 
-    async def _send(self, order: TransferRequest, target: Connection) -> None:
-        guest = order.guest
+    async def _send(self, request: TransferRequest, target: Connection) -> None:
+        guest = request.guest
         if not isinstance(guest, Domain):
             raise Failed("the guest is none of libvirt's")
-        key = Key(order.vmi.metadata.namespace, order.vmi.metadata.name)
-        settings = order.moving.migration_configuration or MigrationConfiguration()
+        key = Key(request.vmi.metadata.namespace, request.vmi.metadata.name)
+        settings = request.moving.migration_configuration or MigrationConfiguration()
         watch = Watch(
             guest,
             settings,
             self._clock,
-            order.writes.stop,
-            is_paused_by_user=order.is_paused_by_user,
-            spare=spare_bytes(order.vmi.spec.domain, order.vmi.status.memory),
-            most=most_to_send(order.vmi),
+            request.writes.stop,
+            is_paused_by_user=request.is_paused_by_user,
+            spare=spare_bytes(request.vmi.spec.domain, request.vmi.status.memory),
+            most=most_to_send(request.vmi),
             progressed=partial(self._progressed, key),
         )
-        source_exit = SourceExit(self._node, order.pod_uid, guest.name, target)
-        early_resume = asyncio.create_task(_go_ahead(source_exit, order))
+        source_exit = SourceExit(self._node, request.pod_uid, guest.name, target)
+        early_resume = asyncio.create_task(_resume_early(source_exit, request))
         try:
             moved = await _migrate(
-                guest, target, _options(order, settings), watch, source_exit, unwanted=order.unwanted
+                guest, target, _options(request, settings), watch, source_exit, unwanted=request.unwanted
             )
             if moved is None:
                 await early_resume
@@ -155,8 +155,8 @@ class Sender:
         finally:
             early_resume.cancel()
             self._progressed(key, None)
-        if not order.is_paused_by_user:
-            await _let_go_on(moved)
+        if not request.is_paused_by_user:
+            await _resume_at_target(moved)
 
     async def _until_gone(self, guest: Domain) -> None:
         """Wait until QEMU at the source has ended: the guest must not run at the target before. Failed.
@@ -178,11 +178,11 @@ class Sender:
             await asyncio.sleep(0.1)
 
 
-async def _reach(path: str, order: TransferRequest) -> Connection:
+async def _reach(path: str, request: TransferRequest) -> Connection:
     """Connect to the target's libvirtd, and write meanwhile that the migration begins. Both succeed, or neither."""
     opening = asyncio.create_task(open_connection(socket_uri(path)))
     try:
-        await order.writes.begin()
+        await request.writes.begin()
     except BaseException:
         opening.cancel()
         with suppress(HypervisorError, asyncio.CancelledError):
@@ -191,18 +191,24 @@ async def _reach(path: str, order: TransferRequest) -> Connection:
     return await opening
 
 
-async def _go_ahead(departure: SourceExit, order: TransferRequest) -> None:
+async def _resume_early(source_exit: SourceExit, request: TransferRequest) -> None:
     """Resume the guest at the target as soon as it has left the source, and report it before libvirt does."""
-    await departure.watch()
-    if departure.there is None:
+    await source_exit.watch()
+    if source_exit.there is None:
         return
-    if not order.is_paused_by_user:
-        await _let_go_on(departure.there)
-    order.left()
+    if not request.is_paused_by_user:
+        await _resume_at_target(source_exit.there)
+    request.left()
 
 
 async def _migrate(
-    guest: Domain, target: Connection, options: Options, watch: Watch, departure: SourceExit, *, unwanted: asyncio.Event
+    guest: Domain,
+    target: Connection,
+    options: Options,
+    watch: Watch,
+    source_exit: SourceExit,
+    *,
+    unwanted: asyncio.Event,
 ) -> Domain | None:
     """Send the guest with libvirt. Return the guest at the target; None if SourceExit has detected its exit. Failed.
 
@@ -214,15 +220,15 @@ async def _migrate(
         await asyncio.wait((work, watching, cancelling), return_when=asyncio.FIRST_COMPLETED)
         abort_reason = watching.result() if watching.done() else ""
         if not work.done():
-            await _give_up(guest)
+            await _abort(guest)
             await asyncio.wait((work,), timeout=GONE_SECONDS)
         if not work.done():
             await target.close()  # this ends the call, even if the target's libvirtd hangs
             await asyncio.wait((work,), timeout=CUT_SECONDS)
         if not work.done():
             guest.cut()  # the source's own libvirtd does not end the call
-        if departure.there is None:
-            return await _come_to(work, abort_reason)
+        if source_exit.there is None:
+            return await _result_of(work, abort_reason)
         if work.done() and (error := work.exception()) is not None:
             log.warning("a guest has moved, though libvirt does not say so", extra={"error": str(error)})
         return None
@@ -232,28 +238,28 @@ async def _migrate(
         work.cancel()
 
 
-async def _come_to(work: asyncio.Task[Domain], why: str) -> Domain:
+async def _result_of(work: asyncio.Task[Domain], why: str) -> Domain:
     try:
         return await work
     except HypervisorError as error:
         raise Failed(ABORTED.format(why) if why else str(error)) from error
 
 
-async def _give_up(guest: Domain) -> None:
+async def _abort(guest: Domain) -> None:
     with suppress(HypervisorError):
         await guest.abort_job()
 
 
-async def _let_go_on(there: Domain) -> None:
+async def _resume_at_target(there: Domain) -> None:
     """Resume the guest at the target. If that fails, the target's virt-handler resumes it after the commit."""
     try:
         await there.resume()
     except HypervisorError as error:
-        log.warning("a guest that has moved is yet to go on", extra={"domain": there.name, "error": str(error)})
+        log.warning("cannot resume a guest at its target", extra={"domain": there.name, "error": str(error)})
 
 
-def _options(order: TransferRequest, settings: MigrationConfiguration) -> Options:
-    moving, vmi = order.moving, order.vmi
+def _options(request: TransferRequest, settings: MigrationConfiguration) -> Options:
+    moving, vmi = request.moving, request.vmi
     names = device_names(vmi)
     return Options(
         pod_uid=moving.target_pod_uid,
@@ -263,5 +269,5 @@ def _options(order: TransferRequest, settings: MigrationConfiguration) -> Option
         disks=tuple(names[disk] for disk in sent_disks(vmi) if disk in names),
         bytes_per_second=quantity.to_bytes(settings.bandwidth_per_migration),
         auto_converge=settings.allow_auto_converge,
-        is_still=order.is_still,
+        is_still=request.is_still,
     )

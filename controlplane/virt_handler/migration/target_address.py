@@ -30,16 +30,16 @@ def address_of(moving: MigrationState, source: Node, target: Node, *, has_networ
     return announced
 
 
-def refuse_address(said: str, source: Node, target: Node, *, has_network: bool) -> str:
+def refuse_address(text: str, source: Node, target: Node, *, has_network: bool) -> str:
     """Return why the address is refused; "" when it is accepted."""
-    address = _read(said)
+    address = _read(text)
     if address is None:
         return "that is no IP address"
     if not can_be_another_host(address):
         return "that is no other host's address"
-    if address in _addresses(source) or address == _known(source):
+    if address in _addresses(source) or address == _published(source):
         return "that is this node's own address"
-    if not has_network and address != _known(target):
+    if not has_network and address != _published(target):
         return "its virt-handler is not known by that address"
     return ""
 
@@ -51,7 +51,7 @@ def _read(text: str) -> Address | None:
         return None
 
 
-def _known(node: Node) -> Address | None:
+def _published(node: Node) -> Address | None:
     """Return the address that a node's virt-handler publishes on its Node."""
     annotations = node.get("metadata", {}).get("annotations") or {}
     host = str(annotations.get(ADDRESS, "")).rpartition(":")[0]

@@ -44,14 +44,14 @@ class Target:
 class TunnelClient:
     """The tunnel's end at the source of one migration."""
 
-    def __init__(self, binding: MigrationIdentity, target: Target, directory: str) -> None:
+    def __init__(self, identity: MigrationIdentity, target: Target, directory: str) -> None:
         """directory: for sockets that only virt-handler sees."""
-        self._binding = binding
+        self._identity = identity
         self._target = target
-        self._home = directory
-        self._own = ""
-        self._receptions: list[Acceptor] = []
-        self._ends = TunnelSockets()
+        self._directory = directory
+        self._control_path = ""
+        self._acceptors: list[Acceptor] = []
+        self._sockets = TunnelSockets()
 
     async def open(self, listening: dict[Channel, socket.socket]) -> str:
         """Serve listening sockets of the launcher, by channel, and a control socket; return the latter's path. OSError.
@@ -59,14 +59,14 @@ class TunnelClient:
         All sockets are closed at the end, also on an error.
         """
         try:
-            path = self._own = f"{self._home}/{uuid4().hex[:8]}"
+            path = self._control_path = f"{self._directory}/{uuid4().hex[:8]}"
             control = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
             listening = {**listening, "control": control}
             control.bind(path)
             control.listen(MOST["control"])
             for channel, listener in listening.items():
                 limit = MOST[channel]
-                self._receptions.append(
+                self._acceptors.append(
                     Acceptor(listener, partial(self._carry, channel), most=limit, in_all=limit * CALLS)
                 )
         except BaseException:
@@ -78,28 +78,30 @@ class TunnelClient:
 
     def cut(self) -> None:
         """End the connections to the target, from any thread: the target can block the copy thread."""
-        self._ends.cut()
+        self._sockets.cut()
 
     async def close(self) -> None:
         """Stop listening, and end all connections."""
-        for acceptor in self._receptions:
+        for acceptor in self._acceptors:
             await acceptor.close()
-        if self._own:
+        if self._control_path:
             with suppress(OSError):
-                os.unlink(self._own)
+                os.unlink(self._control_path)
 
     async def _carry(self, channel: Channel, connection: socket.socket) -> None:
         caller = TunnelSocket(connection)
         try:
             remote = await self._call()
             try:
-                await remote.send(memoryview(render(Handshake(self._binding, channel))))
+                await remote.send(memoryview(render(Handshake(self._identity, channel))))
                 await copy_both_ways(caller, remote)
             finally:
-                self._ends.discard(remote)
+                self._sockets.discard(remote)
                 remote.close()
         except (OSError, TimeoutError) as error:
-            log.warning("a migration's connection broke", extra={"uid": self._binding.migration, "because": str(error)})
+            log.warning(
+                "a migration's connection broke", extra={"uid": self._identity.migration, "because": str(error)}
+            )
         finally:
             caller.close()
 
@@ -109,12 +111,12 @@ class TunnelClient:
         async with asyncio.timeout(CONNECT_SECONDS):
             connection = await dial_address(target.host, target.port)
         remote = secure(connection, target.context, server_name=target.name)
-        self._ends.add(remote)
+        self._sockets.add(remote)
         try:
             async with asyncio.timeout(CONNECT_SECONDS):
                 await remote.prove()
         except BaseException:
-            self._ends.discard(remote)
+            self._sockets.discard(remote)
             remote.close()
             raise
         return remote

@@ -35,7 +35,7 @@ PROOF_SECONDS = 5.0
 """The time for the TLS handshake, and again for the first line."""
 CONNECTIONS = 64
 """The most connections at a time, unauthenticated ones included."""
-UNPROVEN = sum(MOST.values())
+UNAUTHENTICATED = sum(MOST.values())
 """The most unauthenticated connections from one address: as many as a source opens in all. Its CPU may be busy."""
 
 Dial = Callable[[Channel], Awaitable[socket.socket]]
@@ -45,50 +45,52 @@ Dial = Callable[[Channel], Awaitable[socket.socket]]
 class TunnelServer:
     """The tunnel's end at the target of one migration."""
 
-    def __init__(self, binding: MigrationIdentity, context: ssl.SSLContext, dial: Dial) -> None:
-        self._binding = binding
+    def __init__(self, identity: MigrationIdentity, context: ssl.SSLContext, dial: Dial) -> None:
+        self._identity = identity
         self._context = context
         self._dial = dial
-        self._reception: Acceptor | None = None
+        self._acceptor: Acceptor | None = None
         self._open: Counter[Channel] = Counter()
-        self._unproven: Counter[str] = Counter()
-        self._ends = TunnelSockets()
+        self._unauthenticated: Counter[str] = Counter()
+        self._sockets = TunnelSockets()
 
     async def open(self, address: str) -> int:
         """Listen on a free port; return it. OSError."""
         family = socket.AF_INET6 if ":" in address else socket.AF_INET
         listening = socket.create_server((address, 0), family=family, backlog=CONNECTIONS)
         port: int = listening.getsockname()[1]
-        self._reception = Acceptor(listening, self._serve, most=CONNECTIONS)
+        self._acceptor = Acceptor(listening, self._serve, most=CONNECTIONS)
         return port
 
     def cut(self) -> None:
         """End the TLS connections, from any thread: the peer can block the copy thread."""
-        self._ends.cut()
+        self._sockets.cut()
 
     async def close(self) -> None:
         """Stop listening, and end all connections."""
-        if self._reception is not None:
-            await self._reception.close()
+        if self._acceptor is not None:
+            await self._acceptor.close()
 
     async def _serve(self, connection: socket.socket) -> None:
         try:
             host = connection.getpeername()[0]
-            if self._unproven[host] < UNPROVEN:
-                await self._let_in(connection, host)
+            if self._unauthenticated[host] < UNAUTHENTICATED:
+                await self._admit(connection, host)
         except (HandshakeError, TimeoutError, OSError, ValueError) as error:
-            log.warning("turned away from a migration", extra={"uid": self._binding.migration, "because": str(error)})
+            log.warning(
+                "rejected a migration connection", extra={"uid": self._identity.migration, "because": str(error)}
+            )
 
-    async def _let_in(self, connection: socket.socket, host: str) -> None:
+    async def _admit(self, connection: socket.socket, host: str) -> None:
         """Authenticate a client, and connect it to its channel. HandshakeError, TimeoutError, OSError, ValueError."""
         caller = secure(connection, self._context)
-        self._ends.add(caller)
+        self._sockets.add(caller)
         try:
-            self._unproven[host] += 1
+            self._unauthenticated[host] += 1
             try:
                 channel = await self._prove(caller)
             finally:
-                self._unproven -= Counter((host,))
+                self._unauthenticated -= Counter((host,))
             if self._open[channel] >= MOST[channel]:
                 raise HandshakeError(f"it has more connections for {channel} than it needs")
             self._open[channel] += 1
@@ -97,15 +99,15 @@ class TunnelServer:
             finally:
                 self._open[channel] -= 1
         finally:
-            self._ends.discard(caller)
+            self._sockets.discard(caller)
             caller.close()
 
     async def _prove(self, caller: TunnelSocket) -> Channel:
-        """Authenticate the client as the source, and read its channel. Errors as for `_let_in`."""
+        """Authenticate the client as the source, and read its channel. Errors as for `_admit`."""
         async with asyncio.timeout(PROOF_SECONDS):
             await caller.prove()
         async with asyncio.timeout(PROOF_SECONDS):
-            return read(await caller.read_line(LINE_LIMIT_BYTES), self._binding)
+            return read(await caller.read_line(LINE_LIMIT_BYTES), self._identity)
 
 
 async def dial_socket(path: str) -> socket.socket:

@@ -34,20 +34,20 @@ async def keep_schedulable(
     serving: Callable[[Json], Json],
     heartbeat: Heartbeat,
     *,
-    held: Callable[[], str],
+    start_blocked_reason: Callable[[], str],
     wait: Callable[[asyncio.Event, float], Awaitable[None]] | None = None,
 ) -> None:
     """Label the Node, and repair the label whenever it differs, until cancelled.
 
-    serving: returns the patch for the current Node. held: returns why no VMI may start yet, or ""; on a change
-    the heartbeat's event is set. wait: waits for the event, with a timeout in seconds.
+    serving: returns the patch for the current Node. start_blocked_reason: returns why no VMI may start
+    yet, or ""; a change sets the heartbeat's event. wait: waits for the event, with a timeout in seconds.
     """
     wait = wait or _wait
     pause = RETRY_SECONDS
     while True:
         heartbeat.resumed.clear()
         try:
-            await _look(api, name, lambda node: _with(serving(node), held()), heartbeat)
+            await _look(api, name, lambda node: _hold_back(serving(node), start_blocked_reason()), heartbeat)
             pause = RETRY_SECONDS
             rest = LOOK_SECONDS
         except ApiError as error:
@@ -56,8 +56,8 @@ async def keep_schedulable(
         await wait(heartbeat.resumed, rest)
 
 
-def _with(patch: Json, held: str) -> Json:
-    return unschedulable(patch) if held else patch
+def _hold_back(patch: Json, reason: str) -> Json:
+    return unschedulable(patch) if reason else patch
 
 
 async def _look(api: Api, name: str, serving: Callable[[Json], Json], heartbeat: Heartbeat) -> None:

@@ -44,14 +44,14 @@ def is_for_control_plane(node: Mapping[str, Any]) -> bool:
 def serving_patch(
     kvm: KvmFinding,
     now: float,
-    door: Mapping[str, str],
+    endpoint: Mapping[str, str],
     *,
     takes_machines: bool = True,
     processor: Mapping[str, str | None] = MappingProxyType({}),
 ) -> dict[str, Any]:
     """Return the patch of a serving node: whether it is schedulable, its CPU, and the address of the endpoint.
 
-    door: annotations of the endpoint. processor: see processor_labels.
+    endpoint: its annotations (endpoint_annotations). processor: see processor_labels.
     """
     stamp = datetime.fromtimestamp(int(now), tz=UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     return {
@@ -61,7 +61,7 @@ def serving_patch(
                 SCHEDULABLE: "true" if takes_machines else "false",
                 KVM_USABLE: "true" if kvm.is_usable else "false",
             },
-            "annotations": {HEARTBEAT: stamp, KVM_REASON: None if kvm.is_usable else kvm.reason, **door},
+            "annotations": {HEARTBEAT: stamp, KVM_REASON: None if kvm.is_usable else kvm.reason, **endpoint},
         }
     }
 
@@ -85,7 +85,7 @@ def unschedulable(patch: dict[str, Any]) -> dict[str, Any]:
     return {"metadata": {**meta, "labels": {**meta["labels"], SCHEDULABLE: "false"}}}
 
 
-def door_annotations(address: str, port: int, certificate: bytes) -> dict[str, str]:
+def endpoint_annotations(address: str, port: int, certificate: bytes) -> dict[str, str]:
     """Return the annotations with the endpoint's address and certificate (DER). address: an IP address."""
     host = f"[{address}]" if ":" in address else address
     return {ADDRESS: f"{host}:{port}", CERTIFICATE: base64.b64encode(certificate).decode("ascii")}

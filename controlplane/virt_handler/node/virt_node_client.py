@@ -241,9 +241,9 @@ class NodeClient:
         if self._channel is channel:
             self._channel = None
             self._here.clear()
-            self._tell()
+            self._notify()
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         for callback in self._callbacks:
             callback()
 
@@ -274,7 +274,7 @@ class NodeClient:
         self._channel = channel
         self._here.set()
         log.info("virt-node is here")
-        self._tell()
+        self._notify()
 
     def _settle(self, answer: Answer, descriptor: int | None) -> None:
         waiting = self._waiting.get(answer.id)

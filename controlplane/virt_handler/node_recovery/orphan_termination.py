@@ -50,7 +50,7 @@ class OrphanTermination:
         return tuple(self._left.values())
 
     @property
-    def holding(self) -> int:
+    def blocking(self) -> int:
         """How many orphans block starts on this node.
 
         Each blocks for DEADLINE_SECONDS at most: a guest that hangs must not block the node for ever.

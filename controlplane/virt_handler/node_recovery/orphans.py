@@ -100,7 +100,7 @@ def decide_orphans(seen: Collection[Seen], now: float) -> Round:
     reachable = [(candidate.orphan, candidate.launcher) for candidate in running if candidate.launcher is not None]
     return Round(
         dial=tuple(orphan for orphan, launcher in reachable if not launcher.status.is_admitted),
-        end=tuple(orphan for orphan, launcher in reachable if _is_to_be_told(launcher, now)),
+        end=tuple(orphan for orphan, launcher in reachable if _is_to_be_ended(launcher, now)),
         left=tuple(candidate.orphan for candidate in running),
     )
 
@@ -120,7 +120,7 @@ def _is_up(launcher: Launcher) -> bool:
     return status.is_connected and status.state is not None and status.state.life.is_up
 
 
-def _is_to_be_told(launcher: Launcher, now: float) -> bool:
+def _is_to_be_ended(launcher: Launcher, now: float) -> bool:
     asked_at = launcher.status.destroy_asked_at
     is_due = asked_at is None or now - asked_at >= END_AGAIN_SECONDS
     return _is_up(launcher) and is_due and not launcher.operation

@@ -7,7 +7,7 @@ A node recovers when this process begins, and after its Lease was not renewed fo
 nodes may have got its VMIs. The VMI of each launcher is read from the API server; orphans.py decides. Each response is
 used at once. A request without a response ends nothing and is retried.
 
-`held` is the reason why nothing starts until all VMIs are read and all orphans are down: for DEADLINE_SECONDS at most
+Until all VMIs are read and all orphans are down, nothing starts (`start_blocked_reason`): for DEADLINE_SECONDS at most
 while the API server answers, without limit while it does not. A start needs a grant from the same server anyway.
 """
 
@@ -34,7 +34,7 @@ from controlplane.virt_handler.node_recovery.orphans import (
     orphan_reason,
 )
 from controlplane.virt_handler.node_recovery.recovery_report import UNANSWERED, about, orphan_event, who
-from controlplane.virt_handler.vmi.events import RecordEvent, Told
+from controlplane.virt_handler.vmi.events import RecordEvent, VmiEvent
 from controlplane.virt_handler.vmi.world import Launcher
 
 log = logging.getLogger(__name__)
@@ -86,19 +86,19 @@ class NodeRecovery:
         launchers: Launchers,
         api: Api,
         clock: Clock,
-        heard: HeartbeatHistory,
+        heartbeat: HeartbeatHistory,
         *,
         changed: Callable[[], None],
-        tell: RecordEvent,
+        record_event: RecordEvent,
         wait: Callable[[asyncio.Event, float], Awaitable[None]] | None = None,
     ) -> None:
         """wait: waits for the event, with a timeout in seconds."""
         self._launchers = launchers
         self._api = api
         self._clock = clock
-        self._heard = heard
+        self._heartbeat = heartbeat
         self._changed = changed
-        self._tell = tell
+        self._record_event = record_event
         self._wait = wait or _wait
         self._wake = asyncio.Event()
         self._asked_at: float | None = None
@@ -114,18 +114,18 @@ class NodeRecovery:
         self._failures: dict[str, int] = {}
         """Failed requests in a row, by Pod UID."""
         self._ending = OrphanTermination(launchers, clock)
-        self._told: set[tuple[str, str]] = set()
+        self._recorded: set[tuple[str, str]] = set()
         """The Events that were created: reason and Pod UID."""
-        self._was_held = True
-        heard.subscribe(self.wake)
+        self._was_blocked = True
+        heartbeat.subscribe(self.wake)
 
     @property
-    def held(self) -> str:
+    def start_blocked_reason(self) -> str:
         """Why no guest may start on this node now; "" when it may."""
         if self._is_to_ask or any(map(self._ending.is_in_time, self._missing.values())):
             return "the API server is yet to say which guests on this node are still its own"
-        if holding := self._ending.holding:
-            return f"{holding} guests on this node that are not its own any more are being ended"
+        if blocking := self._ending.blocking:
+            return f"{blocking} guests on this node that are not its own any more are being ended"
         return ""
 
     @property
@@ -143,23 +143,27 @@ class NodeRecovery:
 
     async def run(self) -> None:
         """Recover the node whenever it comes back, until cancelled. The registry must be synced before."""
-        checks, looks, events = BackgroundJob(self._ask), BackgroundJob(self._ending.look), BackgroundJob(self._say)
+        checks, looks, events = (
+            BackgroundJob(self._ask),
+            BackgroundJob(self._ending.look),
+            BackgroundJob(self._record_events),
+        )
         async with asyncio.TaskGroup() as group:
             while True:
                 self._wake.clear()
-                self._was_held = self._was_held or self.held != ""
+                self._was_blocked = self._was_blocked or self.start_blocked_reason != ""
                 await checks.go_on(group, LOOK_SECONDS, is_due=self._ask_in() <= 0)
                 self._ending.end()
                 await looks.go_on(group, LOOK_SECONDS, is_due=len(self._ending) > 0)
-                if not self.held:
+                if not self.start_blocked_reason:
                     self._be_clear()
-                await events.go_on(group, LOOK_SECONDS, is_due=not self.held)
+                await events.go_on(group, LOOK_SECONDS, is_due=not self.start_blocked_reason)
                 await self._wait(self._wake, 0.0 if checks.is_under_way else self._rest())
 
     def _be_clear(self) -> None:
-        if not self._was_held:
+        if not self._was_blocked:
             return
-        self._was_held = False
+        self._was_blocked = False
         remaining = {"left": self.orphans, "unanswered": self.unanswered}
         log.info("the node is not clear" if any(remaining.values()) else "the node is clear", extra=remaining)
         self._changed()
@@ -167,80 +171,80 @@ class NodeRecovery:
     @property
     def _is_to_ask(self) -> bool:
         # The count shows a silence that nobody observed: the host was suspended, and the next renewal hid the gap.
-        if self._asked_at is None or self._heard.silences != self._silences:
+        if self._asked_at is None or self._heartbeat.silences != self._silences:
             return True
         return self._silent_in() <= 0
 
     def _silent_in(self) -> float:
         """Return the seconds until the Lease's duration without a renewal is over."""
-        last = max(self._asked_at or 0.0, self._heard.last_beat or 0.0)
-        return last + self._heard.duration_seconds - self._clock.monotonic()
+        last = max(self._asked_at or 0.0, self._heartbeat.last_beat or 0.0)
+        return last + self._heartbeat.duration_seconds - self._clock.monotonic()
 
     @property
-    def _is_heard(self) -> bool:
-        last = self._heard.last_beat
-        return last is not None and self._clock.monotonic() - last < self._heard.duration_seconds
+    def _is_heartbeat_fresh(self) -> bool:
+        last = self._heartbeat.last_beat
+        return last is not None and self._clock.monotonic() - last < self._heartbeat.duration_seconds
 
     async def _ask(self) -> None:
         """Check every launcher if the node has come back, else the unanswered ones."""
         launchers = {
             launcher.pod.uid: launcher for launcher in self._launchers.launchers() if launcher.pod.vmi_key is not None
         }
-        check = self._come_back(launchers) if self._is_to_ask else self._ask_on(launchers)
+        check = self._check_all(launchers) if self._is_to_ask else self._check_missing(launchers)
         self._failures = {uid: count for uid, count in self._failures.items() if uid in launchers}
         ordered = sorted((launchers[uid] for uid in check.missing), key=self._turn)
         await for_each(ordered, lambda launcher: self._settle(launcher, check), AT_ONCE)
         self._unreached = 0 if check.is_reached else len(check.missing)
         if not check.is_reached:  # the time without an API server does not count against a deadline
-            self._missing = self._given_up()
-        longest_pause = LONGEST_ASK_SECONDS if self.held else PATIENT_ASK_SECONDS
+            self._missing = self._reported_missing()
+        longest_pause = LONGEST_ASK_SECONDS if self.start_blocked_reason else PATIENT_ASK_SECONDS
         is_answered = check.is_reached and not check.missing
         self._pause = ASK_SECONDS if is_answered else min(self._pause * 2, longest_pause)
         self._rested_at = self._clock.monotonic()
 
-    def _come_back(self, known: Iterable[str]) -> OwnershipCheck:
+    def _check_all(self, known: Iterable[str]) -> OwnershipCheck:
         """Begin a check of all launchers. A launcher whose deadline is over does not block the node again."""
-        now, silences = self._clock.monotonic(), self._heard.silences
+        now, silences = self._clock.monotonic(), self._heartbeat.silences
         # After a new silence, for example of a suspended host, the deadlines that are not over start again.
-        since = self._missing if silences == self._silences else self._given_up()
+        since = self._missing if silences == self._silences else self._reported_missing()
         check = OwnershipCheck(now, silences, {uid: since.get(uid, now) for uid in known})
-        if self._is_heard or not check.missing:  # an isolated node stays blocked until it gets a response
+        if self._is_heartbeat_fresh or not check.missing:  # an isolated node stays blocked until it gets a response
             self._reach(check)
         return check
 
-    def _ask_on(self, known: Mapping[str, Launcher]) -> OwnershipCheck:
+    def _check_missing(self, known: Mapping[str, Launcher]) -> OwnershipCheck:
         self._missing = {uid: since for uid, since in self._missing.items() if uid in known}
         return OwnershipCheck(self._clock.monotonic(), self._silences, self._missing, is_reached=True)
 
-    def _reach(self, asking: OwnershipCheck) -> None:
-        asking.is_reached = True
+    def _reach(self, check: OwnershipCheck) -> None:
+        check.is_reached = True
         # The values from the check's beginning: a silence during the check makes another check due.
-        self._asked_at, self._silences, self._missing = asking.at, asking.silences, asking.missing
+        self._asked_at, self._silences, self._missing = check.at, check.silences, check.missing
 
-    def _given_up(self) -> dict[str, float]:
-        return {uid: at for uid, at in self._missing.items() if (UNANSWERED.reason, uid) in self._told}
+    def _reported_missing(self) -> dict[str, float]:
+        return {uid: at for uid, at in self._missing.items() if (UNANSWERED.reason, uid) in self._recorded}
 
     def _turn(self, launcher: Launcher) -> tuple[int, bool]:
         """Sort key: launchers with few failures first, then those in contact, which can be ended."""
         return self._failures.get(launcher.pod.uid, 0), not launcher.status.is_connected
 
-    async def _settle(self, launcher: Launcher, asking: OwnershipCheck) -> None:
+    async def _settle(self, launcher: Launcher, check: OwnershipCheck) -> None:
         """Check one launcher, and end it at once if it is an orphan."""
         uid = launcher.pod.uid
-        if asking.failures >= AT_ONCE and not asking.has_answers:
+        if check.failures >= AT_ONCE and not check.has_answers:
             return
         try:
             because = await self._why_orphan(launcher)
         except ApiError as error:
             log.warning("cannot ask whose a launcher is", extra={**who(launcher), "error": str(error)})
-            asking.failures += 1
+            check.failures += 1
             self._failures[uid] = self._failures.get(uid, 0) + 1
             return
-        if not asking.is_reached:
-            self._reach(asking)
-        asking.has_answers = True
+        if not check.is_reached:
+            self._reach(check)
+        check.has_answers = True
         self._failures.pop(uid, None)
-        since = asking.missing.pop(uid)
+        since = check.missing.pop(uid)
         if because:
             self._ending.find(Orphan(uid, because), since)
 
@@ -256,25 +260,27 @@ class NodeRecovery:
             log.warning("a VMI cannot be read", extra={**who(launcher), "error": str(error)})
             return ""
 
-    async def _say(self) -> None:
+    async def _record_events(self) -> None:
         """Create one Event for each orphan that still runs and each unanswered launcher."""
         remaining = [(entry.pod_uid, orphan_event(entry)) for entry in self._ending.left]
         remaining += [(uid, UNANSWERED) for uid in self._missing]
-        reported, self._told = self._told, {(event.reason, uid) for uid, event in remaining}
+        reported, self._recorded = self._recorded, {(event.reason, uid) for uid, event in remaining}
         await for_each(
-            [entry for entry in remaining if (entry[1].reason, entry[0]) not in reported], self._say_of, AT_ONCE
+            [entry for entry in remaining if (entry[1].reason, entry[0]) not in reported],
+            self._record_event_of,
+            AT_ONCE,
         )
 
-    async def _say_of(self, left: tuple[str, Told]) -> None:
-        uid, event = left
+    async def _record_event_of(self, remaining: tuple[str, VmiEvent]) -> None:
+        uid, event = remaining
         launcher = self._ending.launcher(uid)
         if launcher is None:
             return
         log.error("a guest is left", extra={**who(launcher), "because": event.message})
         try:
-            await self._tell(about(launcher), event)
+            await self._record_event(about(launcher), event)
         except ApiError as error:
-            log.warning("cannot tell an Event", extra={"reason": event.reason, "error": str(error)})
+            log.warning("cannot record an Event", extra={"reason": event.reason, "error": str(error)})
 
     def _ask_in(self) -> float:
         """Return the seconds until the next check."""
@@ -286,7 +292,7 @@ class NodeRecovery:
         """Return the seconds until something is due: a check, a look, the end of the Lease or of a deadline."""
         due = [self._ask_in()]
         if len(self._ending):
-            due.append(LOOK_SECONDS if self.held else END_AGAIN_SECONDS)
+            due.append(LOOK_SECONDS if self.start_blocked_reason else END_AGAIN_SECONDS)
         if not self._is_to_ask:
             deadlines = (since + DEADLINE_SECONDS - self._clock.monotonic() for since in self._missing.values())
             due += [max(self._silent_in(), LOOK_SECONDS), *(seconds for seconds in deadlines if seconds > 0)]

@@ -10,12 +10,12 @@ from collections.abc import Mapping
 from controlplane.api.objects.resources import VIRTUAL_MACHINE_INSTANCE
 from controlplane.engine.ports import Json
 from controlplane.virt_handler.node_recovery.orphans import DEADLINE_SECONDS, Orphan
-from controlplane.virt_handler.vmi.events import Told
+from controlplane.virt_handler.vmi.events import VmiEvent
 from controlplane.virt_handler.vmi.world import Launcher
 
 _SO_LONG = f"{DEADLINE_SECONDS:.0f} s"
 
-UNANSWERED = Told(
+UNANSWERED = VmiEvent(
     "OwnerUnknown",
     f"the API server has not said in {_SO_LONG} whether this guest is still its node's own: "
     "it runs on, machines start beside it, and the API server is asked again",
@@ -24,10 +24,10 @@ UNANSWERED = Told(
 """The API server has not answered whether the guest is an orphan."""
 
 
-def orphan_event(orphan: Orphan) -> Told:
+def orphan_event(orphan: Orphan) -> VmiEvent:
     """Return the Event for an orphan that may still run."""
     message = f"{orphan.because}, and its guest is not known to have ended in {_SO_LONG}: machines start beside it"
-    return Told("OrphanLeft", message, is_warning=True)
+    return VmiEvent("OrphanLeft", message, is_warning=True)
 
 
 def who(launcher: Launcher) -> Mapping[str, str]:

@@ -26,52 +26,52 @@ _BY_AGENT = "guest-agent"
 KINDS = (condition_types.AGENT_CONNECTED, condition_types.AGENT_VERSION_NOT_SUPPORTED)
 
 
-def with_guests_word(status: VirtualMachineInstanceStatus, told: AgentState) -> VirtualMachineInstanceStatus:
+def with_agent_report(status: VirtualMachineInstanceStatus, agent: AgentState) -> VirtualMachineInstanceStatus:
     """Put the agent's report into the status; without an agent, remove it.
 
     What a connected agent has not reported stays as it is: this process may not have asked yet, and a paused guest does
     not respond.
     """
     new: dict[str, object] = {}
-    if told.os is not None or not told.is_connected:
-        new["guest_os_info"] = _system(told)
-    if told.interfaces is not None or not told.is_connected:
-        new["interfaces"] = _merged(status.interfaces, _interfaces(told))
-    if told.is_frozen is not None or not told.is_connected:
-        new["fs_freeze_status"] = FROZEN if told.is_frozen else ""
+    if agent.os is not None or not agent.is_connected:
+        new["guest_os_info"] = _system(agent)
+    if agent.interfaces is not None or not agent.is_connected:
+        new["interfaces"] = _merged(status.interfaces, _interfaces(agent))
+    if agent.is_frozen is not None or not agent.is_connected:
+        new["fs_freeze_status"] = FROZEN if agent.is_frozen else ""
     return msgspec.structs.replace(status, **new)
 
 
-def agent_conditions(status: VirtualMachineInstanceStatus, told: AgentState) -> tuple[Condition, ...]:
+def agent_conditions(status: VirtualMachineInstanceStatus, agent: AgentState) -> tuple[Condition, ...]:
     """Return the conditions of KINDS that are true. A condition whose part of the report is missing stays as it was."""
-    if not told.is_connected:
+    if not agent.is_connected:
         return ()
     current = {condition.type: condition for condition in status.conditions if condition.type in KINDS}
-    is_cut = told.interfaces is not None and (
-        told.interfaces.is_cut
-        or len(_merged(status.interfaces, told.interfaces.listed, limit=None)) > len(status.interfaces)
+    is_cut = agent.interfaces is not None and (
+        agent.interfaces.is_cut
+        or len(_merged(status.interfaces, agent.interfaces.listed, limit=None)) > len(status.interfaces)
     )
     connected = Condition(type=condition_types.AGENT_CONNECTED, status="True")
     if is_cut:
         message = "the guest has more interfaces or addresses than its status shows"
         connected = msgspec.structs.replace(connected, reason=TRUNCATED, message=message)
-    if told.interfaces is None:
+    if agent.interfaces is None:
         connected = current.get(condition_types.AGENT_CONNECTED, connected)
-    if told.info is None:
+    if agent.info is None:
         return (connected, *(current[kind] for kind in KINDS[1:] if kind in current))
-    if not told.info.missing:
+    if not agent.info.missing:
         return (connected,)
     unsupported = Condition(
         type=condition_types.AGENT_VERSION_NOT_SUPPORTED,
         status="True",
         reason="MissingCommands",
-        message=f"This guest agent doesn't support required basic commands: {', '.join(told.info.missing)}",
+        message=f"This guest agent doesn't support required basic commands: {', '.join(agent.info.missing)}",
     )
     return (connected, unsupported)
 
 
-def _system(told: AgentState) -> GuestOsInfo:
-    os = told.os
+def _system(agent: AgentState) -> GuestOsInfo:
+    os = agent.os
     if os is None:
         return GuestOsInfo()
     return GuestOsInfo(
@@ -86,40 +86,42 @@ def _system(told: AgentState) -> GuestOsInfo:
     )
 
 
-def _interfaces(told: AgentState) -> tuple[Interface, ...]:
-    return () if told.interfaces is None else told.interfaces.listed
+def _interfaces(agent: AgentState) -> tuple[Interface, ...]:
+    return () if agent.interfaces is None else agent.interfaces.listed
 
 
 def _merged(
-    known: tuple[InterfaceStatus, ...], listed: tuple[Interface, ...], limit: int | None = GUEST_ONLY_LIMIT
+    current: tuple[InterfaceStatus, ...], listed: tuple[Interface, ...], limit: int | None = GUEST_ONLY_LIMIT
 ) -> tuple[InterfaceStatus, ...]:
     """Name the VMI's own interfaces as the guest does, by MAC address; then list those that only the guest has."""
     by_mac = {interface.mac: interface for interface in reversed(listed) if interface.mac}
-    own = [interface for interface in map(_without_guests_word, known) if interface is not None]
+    own = [interface for interface in map(_without_agent_report, current) if interface is not None]
     matched = {id(by_mac[interface.mac]) for interface in own if interface.mac in by_mac}
     only = [_only_in_guest(interface) for interface in listed if id(interface) not in matched]
     return (*(_named(interface, by_mac.get(interface.mac)) for interface in own), *only[:limit])
 
 
-def _without_guests_word(one: InterfaceStatus) -> InterfaceStatus | None:
+def _without_agent_report(interface: InterfaceStatus) -> InterfaceStatus | None:
     """Return the interface without the agent's part; None if only the agent knew it."""
-    sources = [word for word in one.info_source.split(", ") if word != _BY_AGENT]
+    sources = [word for word in interface.info_source.split(", ") if word != _BY_AGENT]
     if not "".join(sources):
         return None
-    return msgspec.structs.replace(one, info_source=", ".join(sources), interface_name="")
+    return msgspec.structs.replace(interface, info_source=", ".join(sources), interface_name="")
 
 
-def _named(one: InterfaceStatus, told: Interface | None) -> InterfaceStatus:
-    if told is None:
-        return one
-    return msgspec.structs.replace(one, interface_name=told.name, info_source=f"{one.info_source}, {_BY_AGENT}")
+def _named(interface: InterfaceStatus, reported: Interface | None) -> InterfaceStatus:
+    if reported is None:
+        return interface
+    return msgspec.structs.replace(
+        interface, interface_name=reported.name, info_source=f"{interface.info_source}, {_BY_AGENT}"
+    )
 
 
-def _only_in_guest(told: Interface) -> InterfaceStatus:
+def _only_in_guest(reported: Interface) -> InterfaceStatus:
     return InterfaceStatus(
-        ip_address=told.addresses[0] if told.addresses else "",
-        ip_addresses=told.addresses,
-        mac=told.mac,
-        interface_name=told.name,
+        ip_address=reported.addresses[0] if reported.addresses else "",
+        ip_addresses=reported.addresses,
+        mac=reported.mac,
+        interface_name=reported.name,
         info_source=_BY_AGENT,
     )

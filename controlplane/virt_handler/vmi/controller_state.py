@@ -29,14 +29,14 @@ class VmiState:
     """The result of the search."""
     strange_phase: str = ""
     """The unknown phase that was logged."""
-    told: set[str] = field(default_factory=set)
+    recorded: set[str] = field(default_factory=set)
     """Reasons of the recorded Events about its end."""
 
     def is_news(self, reason: str) -> bool:
         """Tell whether no Event of that reason was recorded yet, and mark it as recorded."""
-        if reason in self.told:
+        if reason in self.recorded:
             return False
-        self.told.add(reason)
+        self.recorded.add(reason)
         return True
 
 

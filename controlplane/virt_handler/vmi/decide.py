@@ -62,7 +62,7 @@ DESTROY_AGAIN_SECONDS = 10.0
 AGAIN_SECONDS = 0.05
 """First pause before a failed start or network setup is retried (FailedOperation.seconds_left)."""
 ORPHAN_SECONDS = 60.0
-HELD_SECONDS = 15.0
+BLOCKED_SECONDS = 15.0
 """Pause between reconciles while a start waits for the node to be clear."""
 _NO_VERBS = (WriteStatus, IndependentActions, LookForLauncher, Dial, ReadVmi)
 """Steps that are possible while the launcher is busy."""
@@ -202,8 +202,8 @@ def _before_start(world: World, vmi: VirtualMachineInstance, launcher: Launcher)
 def _start(world: World, vmi: VirtualMachineInstance, launcher: Launcher) -> Plan[Action]:
     if refuse_start(vmi, world.node, launcher) is not None:
         return Plan()
-    if world.held:  # the end of the hold enqueues all VMIs, as the end of an operation does
-        return Plan(requeue_after=None if launcher.operation else HELD_SECONDS)
+    if world.start_blocked_reason:  # the end of the recovery enqueues all VMIs, as the end of an operation does
+        return Plan(requeue_after=None if launcher.operation else BLOCKED_SECONDS)
     return Plan((StartDomain(launcher.pod.uid, because="it was handed to this Pod and has no domain"),))
 
 

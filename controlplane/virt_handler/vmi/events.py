@@ -20,7 +20,7 @@ Json = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class VmiEvent:
     """An Event for users."""
 
     reason: str
@@ -30,10 +30,10 @@ class Told:
     """Two Events with the same text are recorded as one, unless they differ in this."""
 
 
-RecordEvent = Callable[[Json, Told], Awaitable[None]]
+RecordEvent = Callable[[Json, VmiEvent], Awaitable[None]]
 """Create an Event about an object (apiVersion, kind, metadata); ApiError."""
 
-_STARTED = Told("Started", "VirtualMachineInstance started.")
+_STARTED = VmiEvent("Started", "VirtualMachineInstance started.")
 _BY_VERB: dict[Verb, tuple[str, str]] = {
     "pause": ("Paused", "VirtualMachineInstance paused."),
     "unpause": ("Unpaused", "VirtualMachineInstance unpaused."),
@@ -44,29 +44,29 @@ _BY_VERB: dict[Verb, tuple[str, str]] = {
 }
 
 
-def phase_events(status: VirtualMachineInstanceStatus) -> tuple[Told, ...]:
+def phase_events(status: VirtualMachineInstanceStatus) -> tuple[VmiEvent, ...]:
     """Return the Events of a phase; none for a phase that another component reports."""
     if status.phase == RUNNING:
         return (_STARTED,)
-    return tuple(Told(end.reason, end.message, is_warning=end.is_warning) for end in end_events(status))
+    return tuple(VmiEvent(end.reason, end.message, is_warning=end.is_warning) for end in end_events(status))
 
 
-def action_event(action: Action) -> Told | None:
+def action_event(action: Action) -> VmiEvent | None:
     """Return the Event of an action that ends a guest; None for other actions."""
     match action:
         case ShutDown():
-            return Told("ShuttingDown", f"Signaled Graceful Shutdown: {action.because}")
+            return VmiEvent("ShuttingDown", f"Signaled Graceful Shutdown: {action.because}")
         case Destroy() | DestroyRemoved():
-            return Told("Deleted", f"Signaled Deletion: {action.because}")
+            return VmiEvent("Deleted", f"Signaled Deletion: {action.because}")
     return None
 
 
-def user_request_event(verb: Verb, when: float) -> Told:
+def user_request_event(verb: Verb, when: float) -> VmiEvent:
     """Return the Event of a user request. when: makes a repeated request a new Event."""
-    return Told(*_BY_VERB[verb], once=f"{when:.3f}")
+    return VmiEvent(*_BY_VERB[verb], once=f"{when:.3f}")
 
 
-def about(vmi: VirtualMachineInstance) -> Json:
+def reference(vmi: VirtualMachineInstance) -> Json:
     """Return the reference to the instance that an Event is about."""
     meta, kind = vmi.metadata, VIRTUAL_MACHINE_INSTANCE
     metadata = {

@@ -17,6 +17,7 @@ import msgspec
 from kubevirt_api import condition_types
 
 from controlplane.api.objects import conditions
+from controlplane.api.objects.migration_stage import MigrationStage, migration_stage
 from controlplane.api.objects.migration_state import STOPPED, MigrationState
 from controlplane.api.objects.phase import RUNNING
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
@@ -216,8 +217,7 @@ def was_lost_in_migration(vmi: VirtualMachineInstance, status: LauncherStatus) -
 
 def awaits_hand_over(vmi: VirtualMachineInstance) -> bool:
     """Tell whether the migration is completed but the run is not granted to its target yet."""
-    moved = vmi.status.migration_state
-    return moved is not None and moved.has_moved and moved.source_pod_uid in vmi.status.active_pods
+    return migration_stage(vmi.status.migration_state, vmi.status.active_pods) is MigrationStage.LEFT
 
 
 def has_arrived_paused(vmi: VirtualMachineInstance | None, status: LauncherStatus) -> bool:

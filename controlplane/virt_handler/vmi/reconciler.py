@@ -23,7 +23,7 @@ from controlplane.engine.plan import Plan, RefusedStep
 from controlplane.engine.ports import Api, Cache, Clock, Json
 from controlplane.virt_handler.vmi.controller_state import ControllerState, VmiState
 from controlplane.virt_handler.vmi.decide import BY_PHASE, decide, refuse_start
-from controlplane.virt_handler.vmi.events import RecordEvent, Told, about, action_event, phase_events
+from controlplane.virt_handler.vmi.events import RecordEvent, VmiEvent, action_event, phase_events, reference
 from controlplane.virt_handler.vmi.liveness import missing_pod
 from controlplane.virt_handler.vmi.migration_writes import writes_of
 from controlplane.virt_handler.vmi.ports import CannotLook, NoContact, OperationInputs, Session, Sessions
@@ -58,17 +58,17 @@ class VmiReconciler:
         api: Api,
         clock: Clock,
         *,
-        tell: RecordEvent,
-        held: Callable[[], str],
+        record_event: RecordEvent,
+        start_blocked_reason: Callable[[], str],
     ) -> None:
-        """held: returns why no guest may start on this node now; "" if guests may start."""
+        """start_blocked_reason: returns why no guest may start on this node now; "" if guests may start."""
         self._node = node
         self._vmis = vmis
         self._launchers = launchers
         self._api = api
         self._clock = clock
-        self._tell = tell
-        self._held = held
+        self._record_event = record_event
+        self._start_blocked_reason = start_blocked_reason
         self.controller_state = ControllerState()
 
     def observe(self, key: Key) -> World | None:
@@ -102,7 +102,7 @@ class VmiReconciler:
             deleting_since=state.deleting_since,
             are_launchers_known=self._launchers.synced,
             node_trouble=self._launchers.node_trouble,
-            held=self._held(),
+            start_blocked_reason=self._start_blocked_reason(),
         )
         if state.look is not None and state.sought != missing_pod(world):
             state.look = None  # the Pod is listed again, or another Pod has the grant
@@ -130,14 +130,14 @@ class VmiReconciler:
             raise Unavailable(str(error)) from error
         event = action_event(action)
         if event is not None and world.vmi is not None and self.controller_state.of(world.vmi).is_news(event.reason):
-            await self._try_to_tell(about(world.vmi), event)
+            await self._try_record_event(reference(world.vmi), event)
 
-    async def _try_to_tell(self, whom: Json, told: Told) -> None:
+    async def _try_record_event(self, about: Json, event: VmiEvent) -> None:
         """Record an Event; a failure is only logged."""
         try:
-            await self._tell(whom, told)
+            await self._record_event(about, event)
         except ApiError as error:
-            log.warning("cannot tell an Event", extra={"reason": told.reason, "error": str(error)})
+            log.warning("cannot record an Event", extra={"reason": event.reason, "error": str(error)})
 
     async def write_status(self, world: World, status: VirtualMachineInstanceStatus) -> None:
         """Patch what differs, on exactly the version that the status was derived from; record Events of a new phase."""
@@ -159,7 +159,7 @@ class VmiReconciler:
                 "phase moved", extra={"key": f"{meta.namespace}/{meta.name}", "uid": meta.uid, "phase": status.phase}
             )
         for event in events:
-            await self._try_to_tell(body, event)
+            await self._try_record_event(body, event)
 
     def report_refusal(self, world: World, problem: RefusedStep[Action]) -> None:
         """Log a refused step. The status reports a refused start; a refused status is a bug here."""
@@ -230,8 +230,10 @@ class VmiReconciler:
             refusal = "it is another VMI by now"
         if refusal is not None:
             raise NoContact(f"the start is not granted: {refusal}")
-        if hold := self._held():  # an operation that began before the node was cut off must wait as well
-            raise NoContact(f"the start has to wait: {hold}")
+        if (
+            reason := self._start_blocked_reason()
+        ):  # an operation that began before the node was cut off must wait as well
+            raise NoContact(f"the start has to wait: {reason}")
         return now
 
     async def _destroy_removed(self, session: Session, action: DestroyRemoved) -> None:
@@ -271,9 +273,9 @@ class VmiReconciler:
             return None
 
 
-def _note_phase(key: Key, vmi: VirtualMachineInstance, memory: VmiState) -> None:
+def _note_phase(key: Key, vmi: VirtualMachineInstance, state: VmiState) -> None:
     """Log an unknown phase, once."""
     phase = vmi.status.phase
-    if phase not in BY_PHASE and memory.strange_phase != phase:
-        memory.strange_phase = phase
+    if phase not in BY_PHASE and state.strange_phase != phase:
+        state.strange_phase = phase
         log.warning("left alone: its phase is not known to this version", extra={"key": str(key), "phase": phase})

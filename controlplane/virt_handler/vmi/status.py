@@ -28,7 +28,7 @@ from controlplane.domain import layout
 from controlplane.domain.migratable import find_obstacle
 from controlplane.domain.state import Life
 from controlplane.engine.plan import RefusedStep
-from controlplane.virt_handler.vmi import agent_status as guest_told
+from controlplane.virt_handler.vmi import agent_status
 from controlplane.virt_handler.vmi import io_error_resume as resume
 from controlplane.virt_handler.vmi.guest_network import interface_mac
 from controlplane.virt_handler.vmi.hotplug import with_cpus, with_memory
@@ -66,7 +66,7 @@ def derive_status(world: World, problem: RefusedStep[Action] | None) -> VirtualM
     if vmi is None or vmi.status.node_name != world.node or vmi.status.phase not in AFTER_HAND_OVER:
         return None
     liveness = judge_run(world)
-    if isinstance(liveness, Dead) and (moved := _has_left(world, vmi)) is not None:
+    if isinstance(liveness, Dead) and (moved := _moved_state(world, vmi)) is not None:
         return msgspec.structs.replace(vmi.status, migration_state=moved)
     if isinstance(liveness, Dead) and world.launcher is not None and is_sending(world.launcher.status):
         return None  # the guest may be about to run at the target; the transfer's result is near
@@ -75,7 +75,7 @@ def derive_status(world: World, problem: RefusedStep[Action] | None) -> VirtualM
     is_busy = world.launcher is not None and world.launcher.operation != ""
     if awaits_hand_over(vmi) or (isinstance(liveness, Alive) and vmi.status.phase == SCHEDULED and is_busy):
         return None  # the guest is the target's, or its start has not ended, or its addresses are unknown
-    new = _with_guests_word(world, _at_home(world, vmi, _move(world, vmi, liveness)), liveness)
+    new = _with_agent_report(world, _with_pod_addresses(world, vmi, _move(world, vmi, liveness)), liveness)
     new = _with_migration(world, vmi, new, liveness)
     if isinstance(liveness, Alive) and new.phase == RUNNING and world.launcher is not None:
         new = with_memory(vmi, with_cpus(vmi, new, world.launcher), world.launcher)
@@ -103,7 +103,7 @@ def _move(world: World, vmi: VirtualMachineInstance, liveness: Liveness) -> Virt
     return _describe(vmi, world.launcher, moved) if phase == RUNNING and world.launcher is not None else moved
 
 
-def _has_left(world: World, vmi: VirtualMachineInstance) -> MigrationState | None:
+def _moved_state(world: World, vmi: VirtualMachineInstance) -> MigrationState | None:
     """Return the migration state of a guest whose QEMU is gone because it moved; None if it has ended."""
     moving, launcher = migration_under_way(vmi), world.launcher
     if moving is None or moving.start_timestamp is None or launcher is None:
@@ -132,7 +132,7 @@ def _with_migration(
     return new if migration is None else msgspec.structs.replace(new, migration_state=migration)
 
 
-def _at_home(
+def _with_pod_addresses(
     world: World, vmi: VirtualMachineInstance, new: VirtualMachineInstanceStatus
 ) -> VirtualMachineInstanceStatus:
     """Set the addresses of this Pod for a guest that arrived by a migration."""
@@ -146,13 +146,13 @@ def _at_home(
     return msgspec.structs.replace(new, interfaces=_interfaces(vmi, launcher))
 
 
-def _with_guests_word(
+def _with_agent_report(
     world: World, new: VirtualMachineInstanceStatus, liveness: Liveness
 ) -> VirtualMachineInstanceStatus:
     """Add the report of the guest's agent, while the guest runs."""
-    agent = None if world.launcher is None else world.launcher.status.told
+    agent = None if world.launcher is None else world.launcher.status.agent
     is_reported = isinstance(liveness, Alive) and new.phase == RUNNING and agent is not None
-    return guest_told.with_guests_word(new, agent) if is_reported and agent is not None else new
+    return agent_status.with_agent_report(new, agent) if is_reported and agent is not None else new
 
 
 def _entered(old: VirtualMachineInstanceStatus, phase: str, stamp: str) -> tuple[PhaseTransition, ...]:
@@ -232,12 +232,12 @@ def _with_agent(
     world: World, new: VirtualMachineInstanceStatus, liveness: Liveness, listed: conditions.Conditions
 ) -> conditions.Conditions:
     """Set the agent's conditions. They stay as they are while no agent state is known, and go when the run is over."""
-    agent = None if world.launcher is None else world.launcher.status.told
+    agent = None if world.launcher is None else world.launcher.status.agent
     if not isinstance(liveness, Dead) and (not isinstance(liveness, Alive) or agent is None or new.phase != RUNNING):
         return listed
-    reported = guest_told.agent_conditions(new, agent) if isinstance(liveness, Alive) and agent is not None else ()
+    reported = agent_status.agent_conditions(new, agent) if isinstance(liveness, Alive) and agent is not None else ()
     true_by_type = {condition.type: condition for condition in reported}
-    for kind in guest_told.KINDS:
+    for kind in agent_status.KINDS:
         listed = (
             conditions.put(listed, true_by_type[kind], format_stamp(world.now))
             if kind in true_by_type
@@ -354,8 +354,8 @@ def _waiting(world: World, liveness: Liveness) -> Condition | None:
         return _out_of_sync(VIRT_NODE_NOT_READY, f"waiting for virt-node on {world.node}: {world.node_trouble.why}")
     if launcher is None:
         return None
-    if world.held and is_startable(launcher.status) and not launcher.operation:
-        return _out_of_sync("NodeNotClear", f"waiting for {world.node}: {world.held}")
+    if world.start_blocked_reason and is_startable(launcher.status) and not launcher.operation:
+        return _out_of_sync("NodeNotClear", f"waiting for {world.node}: {world.start_blocked_reason}")
     message = f"waiting for libvirt in the launcher Pod: {launcher.status.trouble or liveness.why}"
     return _out_of_sync("LauncherNotReady", message)
 

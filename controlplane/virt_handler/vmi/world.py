@@ -54,7 +54,7 @@ class LauncherStatus:
     has_run: bool = False
     """A guest has been up in this Pod: none is ever started here again."""
     observed: Observed | None = None
-    told: AgentState | None = None
+    agent: AgentState | None = None
     """What the guest's agent reported; None while it is unknown whether there is an agent."""
     is_network_ready: bool = False
     interface: PodInterface | None = None
@@ -176,8 +176,8 @@ class World:
     """Whether all launcher Pods of this node are listed. Before that, a missing Pod proves nothing."""
     node_trouble: NodeTrouble | None = None
     """None: virt-node is reachable."""
-    held: str = ""
-    """Why no guest may start on this node now; "" if guests may start (clearing)."""
+    start_blocked_reason: str = ""
+    """Why no guest may start on this node now; "" if guests may start (recovery)."""
     look: Look | None = None
     """The last search for the missing Pod (liveness.missing_pod)."""
 

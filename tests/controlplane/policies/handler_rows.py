@@ -61,7 +61,7 @@ NO_KVM = KvmFinding(is_usable=False, reason="the node has no /dev/kvm")
 LONGEST = bytes(768)
 """The longest certificate that fits."""
 ENDPOINT = {
-    **node.door_annotations("2001:db8:1111:2222:3333:4444:5555:6666", 65535, LONGEST),
+    **node.endpoint_annotations("2001:db8:1111:2222:3333:4444:5555:6666", 65535, LONGEST),
     CERTIFICATE: base64.b64encode(LONGEST).decode(),
     CONTROL_PLANE_IMAGE: f"registry.example.com/virtops/control-plane@sha256:{'0' * 64} sha256:{'0' * 64}",
 }
@@ -195,7 +195,7 @@ def written(path: str, state: State, agent: AgentState | None = None) -> Callabl
     def body(facts: Facts) -> Json:
         vmi = decode_vmi(facts[path.removesuffix("/status")])
         (pod_uid,), uid = vmi.status.active_pods, vmi.metadata.uid
-        status = seen(state, observed=observed(uid=uid, pod_uid=pod_uid), told=agent)
+        status = seen(state, observed=observed(uid=uid, pod_uid=pod_uid), agent=agent)
         derived = derive_status(a_world(vmi, a_launcher(status, a_pod(pod_uid, owner_uid=uid))), None)
         assert derived is not None
         return {"status": merge_patch(encode(vmi.status), encode(derived))}

@@ -87,10 +87,16 @@ class Handler(Process):
         api = ReadYourWritesApi(CallingApi(store), {VIRTUAL_MACHINE_INSTANCE: self._known})
         self._heartbeat = _heartbeat_of(node, api)
         self._clearing = NodeRecovery(
-            self.sessions, CallingApi(store), node.clock, self._heartbeat, changed=self._cleared, tell=_tell
+            self.sessions, CallingApi(store), node.clock, self._heartbeat, changed=self._cleared, record_event=_tell
         )
         self.reconciler = VmiReconciler(
-            node.name, self._known, self.sessions, api, node.clock, tell=_tell, held=lambda: self._clearing.held
+            node.name,
+            self._known,
+            self.sessions,
+            api,
+            node.clock,
+            record_event=_tell,
+            start_blocked_reason=lambda: self._clearing.start_blocked_reason,
         )
         self._observe = self.reconciler.observe
         self.reconciler.observe = self._look  # type: ignore[method-assign]
@@ -125,7 +131,13 @@ class Handler(Process):
         def serving(_unused: Json) -> Json:
             return serving_patch(KVM, self.node.clock.now(), {})
 
-        await keep_schedulable(api, self.node.name, serving, self._heartbeat, held=lambda: self._clearing.held)
+        await keep_schedulable(
+            api,
+            self.node.name,
+            serving,
+            self._heartbeat,
+            start_blocked_reason=lambda: self._clearing.start_blocked_reason,
+        )
 
     def _cleared(self) -> None:
         for key in self.keys("vmi"):
@@ -281,7 +293,7 @@ class Handler(Process):
             remaining,
             self.sessions.pause_left,
             let_go_on=let_go_on,
-            is_held=self._clearing.held != "",
+            is_held=self._clearing.start_blocked_reason != "",
             orphan_left=self._orphans.left(key, self.clock.monotonic()),
         )
 

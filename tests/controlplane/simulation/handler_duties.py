@@ -77,7 +77,7 @@ def _is_stalled(launcher: Launcher, vmi: Json | None, *, is_let_go_on: bool) -> 
     seen = launcher.status
     listed = [] if vmi is None else vmi.get("status", {}).get("conditions", [])
     is_told = any((item["type"], item.get("reason")) == ("Paused", "PausedByUser") for item in listed)
-    is_held = is_told if seen.is_held is None else seen.is_held
+    is_held = is_told if seen.is_paused_by_user is None else seen.is_paused_by_user
     return seen.is_connected and seen.state == STALLED and not launcher.is_gone and (is_let_go_on or not is_held)
 
 

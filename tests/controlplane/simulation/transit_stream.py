@@ -259,7 +259,7 @@ class TransitDoors:
         self._fabric, self._node = fabric, node
         self._open: dict[str, OpenDoor] = {}
 
-    def door(self, migration_uid: str) -> TunnelAddress | None:
+    def address(self, migration_uid: str) -> TunnelAddress | None:
         door = self._open.get(migration_uid)
         return None if door is None else door.door
 

@@ -52,7 +52,10 @@ def undone(reconciler: Any, key: Key, due_in: float | None, last: Moment | None)
     if last is not None:
         times = {"now": last.now, "monotonic": last.monotonic}
         world = replace(world, **{name: then for name, then in times.items() if hasattr(world, name)})
-    if getattr(world, "held", "") and reconciler.derive_status(replace(world, held=""), None) is None:
+    if (
+        getattr(world, "start_blocked_reason", "")
+        and reconciler.derive_status(replace(world, start_blocked_reason=""), None) is None
+    ):
         return None  # time alone holds a node, and the end of that enqueues all
     if not steps and reconciler.derive_status(world, None) is not None:
         return f"its status says something else than what is seen, and somebody comes back {when}"

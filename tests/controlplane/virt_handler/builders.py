@@ -30,7 +30,7 @@ def a_vmi(phase: str = "Scheduled", *, node: str = NODE, deleting: bool = False,
     return decode_vmi(vmi_object(phase, node=node, deleting=deleting, **spec))
 
 
-def told_paused(reason: str = "PausedByUser", status: str = "True") -> VirtualMachineInstance:
+def paused_vmi(reason: str = "PausedByUser", status: str = "True") -> VirtualMachineInstance:
     """Return a VMI with a Paused condition. The reason says who paused it."""
     running = vmi_object("Running")
     running["status"]["conditions"] = [{"type": "Paused", "status": status, "reason": reason}]

@@ -63,9 +63,7 @@ async def up(node: Node) -> Node:
     """Return a node whose launcher is prepared and waits for the hand-over."""
     node.api.store(vmi_object("Scheduling"))
     node.pods.put(pod_object(phase="Pending"))
-    node.files.make_directory()
-    node.files.report()
-    node.files.listen()
+    node.make_launcher()
     await until(lambda: bool(node.network.wanted), "the network")
     return node
 
@@ -87,7 +85,7 @@ async def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pair: SelfSigne
     monkeypatch.chdir(tmp_path)
     directory, files, libvirtd = PodsDirectory("pods"), LauncherFiles(tmp_path / "pods"), FakeLibvirtd(VMI_UID)
     virt_node = VirtNode(directory, FakeNetwork(), FakeProc(tmp_path / "proc"))
-    settings = Settings(node=NAME, namespace=NAMESPACE, port=0, door_port=0, address="127.0.0.1", pod_name="vh-1")
+    settings = Settings(node=NAME, namespace=NAMESPACE, port=0, endpoint_port=0, address="127.0.0.1", pod_name="vh-1")
     monkeypatch.setattr(virt_handler, "dial_virt_node", lambda _path: virt_node.dial())
     monkeypatch.setattr(virt_handler, "_connect", libvirtd.connect)
     yield Stage(LateApi(), virt_node, files, libvirtd, settings, pair)

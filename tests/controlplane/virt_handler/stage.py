@@ -28,7 +28,7 @@ from controlplane.virt_handler.launchers.registry import Registry
 from controlplane.virt_handler.launchers.tools import Tools
 from controlplane.virt_handler.node.virt_node_client import NodeClient
 from controlplane.virt_handler.node_recovery.recovery import NodeRecovery
-from controlplane.virt_handler.vmi.events import Told
+from controlplane.virt_handler.vmi.events import VmiEvent
 from controlplane.virt_handler.vmi.reconciler import VmiReconciler
 from controlplane.virt_node.launcher_dir import PodsDirectory
 from tests.controlplane.virt_handler.builders import NODE, POD_UID, vmi_object
@@ -63,12 +63,12 @@ class Node:
     network: FakeNetwork
     directory: PodsDirectory
     proc: FakeProc
-    told: list[Told] = field(default_factory=list)
+    events: list[VmiEvent] = field(default_factory=list)
     resync_seconds: float = 300.0
     _task: asyncio.Task[None] | None = None
     registry: Registry | None = None
     virt_node: VirtNode | None = None
-    clearing: NodeRecovery | None = None
+    recovery: NodeRecovery | None = None
     others: dict[str, FakeLibvirtd] = field(default_factory=dict)
     """Libvirtds of further launchers, by Pod UID."""
     send: Send | None = None
@@ -99,6 +99,12 @@ class Node:
     def phase(self) -> str:
         return str(self.status["phase"])
 
+    def make_launcher(self) -> None:
+        """Create the launcher's directory, report and socket."""
+        self.files.make_directory()
+        self.files.report()
+        self.files.listen()
+
     def hand_over(self, **fields: Any) -> None:
         self.api.store(vmi_object("Scheduled", **fields))
 
@@ -119,11 +125,23 @@ class Node:
 
         # pylint: disable-next=unnecessary-lambda
         registry = self.registry = Registry(self.pods, tools, lambda key: runner.add(key))  # noqa: PLW0108 - runner is defined below
-        clearing = self.clearing = NodeRecovery(
-            registry, self.api, self.clock, self.heard, changed=add_all, tell=self._tell, wait=_wait_a_moment
+        recovery = self.recovery = NodeRecovery(
+            registry,
+            self.api,
+            self.clock,
+            self.heard,
+            changed=add_all,
+            record_event=self._record_event,
+            wait=_wait_a_moment,
         )
         reconciler = VmiReconciler(
-            NODE, self.vmis, registry, self.api, self.clock, tell=self._tell, held=lambda: clearing.held
+            NODE,
+            self.vmis,
+            registry,
+            self.api,
+            self.clock,
+            record_event=self._record_event,
+            start_blocked_reason=lambda: recovery.start_blocked_reason,
         )
         loop = asyncio.get_running_loop()
 
@@ -141,7 +159,7 @@ class Node:
                 group.create_task(client.run())
                 group.create_task(registry.run())
                 group.create_task(runner.run())
-                group.create_task(clearing.run())
+                group.create_task(recovery.run())
         finally:
             await self.virt_node.close()
 
@@ -152,8 +170,8 @@ class Node:
             path
         )
 
-    async def _tell(self, about: Json, told: Told) -> None:
-        self.told.append(told)
+    async def _record_event(self, about: Json, event: VmiEvent) -> None:
+        self.events.append(event)
 
 
 async def _wait_a_moment(event: asyncio.Event, _unused: float) -> None:

@@ -25,7 +25,6 @@ from controlplane.api.objects.resources import (
     Key,
     Resource,
 )
-from controlplane.domain.state import Life, State
 from controlplane.links.handler import (
     PATH,
     Answer,
@@ -50,7 +49,7 @@ from tests.controlplane.kube.late_api import settle
 from tests.controlplane.virt_api.served import DAY, an_authority, now
 from tests.controlplane.virt_handler.builders import NODE as NAME
 from tests.controlplane.virt_handler.builders import POD_UID, VMI_UID
-from tests.controlplane.virt_handler.wired import NAMESPACE, NODE_KEY, WEB, Stage
+from tests.controlplane.virt_handler.wired import NAMESPACE, NODE_KEY, Stage
 
 KVM, TUN = "devices.kubevirt.io/kvm", "devices.kubevirt.io/tun"
 GUEST = Guest(NAME, VMI_UID, POD_UID)
@@ -120,29 +119,6 @@ async def test_a_start_is_written_once_while_the_watch_lags(launcher: Stage) -> 
     assert (event["reason"], event["source"]) == ("Started", {"component": "virt-handler", "host": NAME})
 
 
-async def test_a_crash_has_a_warning_event(launcher: Stage) -> None:
-    async with launcher.running():
-        await launcher.until(lambda: launcher.phase == "Running")
-        guest = launcher.libvirtd.guest
-        assert guest is not None
-        guest.become(State(Life.SHUT_OFF, "crashed"), "stopped")
-        await launcher.until(lambda: len(launcher.api.writes("/events")) == 2)
-        types = {body["reason"]: body["type"] for path, body in launcher.api.objects.items() if "/events/" in path}
-    assert types == {"Started": "Normal", "Stopped": "Warning"}
-
-
-async def test_a_changed_vmi_is_reconciled(launcher: Stage) -> None:
-    async with launcher.running():
-        await launcher.until(lambda: launcher.phase == "Running")
-        await settle()
-        body = launcher.api.find(VIRTUAL_MACHINE_INSTANCE, WEB)
-        assert body is not None
-        body["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
-        launcher.api.set(VIRTUAL_MACHINE_INSTANCE, WEB, body)
-        await launcher.until(lambda: launcher.phase == "Succeeded")
-    assert launcher.libvirtd.asked == ["shutdown"]
-
-
 async def test_the_node_is_schedulable_while_virt_handler_runs(stage: Stage) -> None:
     stage.api.set(NODE, NODE_KEY, {"status": {"allocatable": {TUN: "1"}}})
     async with stage.running():
@@ -152,18 +128,6 @@ async def test_the_node_is_schedulable_while_virt_handler_runs(stage: Stage) -> 
         await stage.until(lambda: stage.node["metadata"].get("labels", {}).get(SCHEDULABLE) == "true")
         assert stage.api.find(LEASE, Key(NAMESPACE, lease_name(NAME))) is not None
     assert stage.node["metadata"]["labels"][SCHEDULABLE] == "false"
-
-
-async def test_the_node_is_unschedulable_before_the_kubelet_registers_its_devices(stage: Stage) -> None:
-    """The Node may still show the devices from before the kubelet's restart."""
-    stage.api.set(NODE, NODE_KEY, {"status": {"allocatable": {TUN: "1"}}})
-    async with stage.running():
-        offered = NodeState(KvmFinding(is_usable=True), (TUN,), (TUN,))
-        await stage.virt_node.offer.update(offered)
-        await settle()
-        assert "labels" not in stage.node["metadata"]
-        await stage.virt_node.offer.update(replace_struct(offered, registered=(TUN,)))
-        await stage.until(lambda: stage.node["metadata"].get("labels", {}).get(SCHEDULABLE) == "true")
 
 
 async def test_the_label_follows_the_kvm_finding_of_a_restarted_virt_node(
@@ -227,7 +191,7 @@ async def test_it_is_ready_with_complete_caches_and_virt_node(stage: Stage) -> N
     async with stage.running():
         await stage.virt_node.offer.update(NodeState(KvmFinding(is_usable=True), (TUN,), (TUN,), (TUN,)))
         await stage.until(lambda: "labels" in stage.node["metadata"])
-        assert await fetch(f"{url}/readyz") == (503, "waiting for VMIs, VMIs that are to come, Pods\n")
+        assert await fetch(f"{url}/readyz") == (503, "waiting for VMIs, incoming VMIs, Pods\n")
         stage.api.release()
         await settle()
         assert await fetch(f"{url}/readyz") == (200, "ok\n")
@@ -236,33 +200,29 @@ async def test_it_is_ready_with_complete_caches_and_virt_node(stage: Stage) -> N
         assert await fetch(f"{url}/readyz") == (503, "waiting for virt-node\n")
 
 
-@pytest.mark.parametrize(
-    ("question", "answer"),
-    [
+async def test_virt_api_gets_answers_once_the_client_ca_is_read(launcher: Stage) -> None:
+    refused = NotDone("refused", "VMI does not have guest agent connected")
+    answers: tuple[tuple[Question, Answer], ...] = (
         (Power(GUEST, "pause"), Done()),
-        (Inquire(GUEST, "guestosinfo"), NotDone("refused", "VMI does not have guest agent connected")),
-    ],
-    ids=["a verb", "a question"],
-)
-async def test_virt_api_gets_answers_once_the_client_ca_is_read(
-    launcher: Stage, question: Question, answer: Answer
-) -> None:
-    launcher.settings = replace(launcher.settings, door_port=free_port())
+        (Inquire(GUEST, "guestosinfo"), refused),
+    )
+    launcher.settings = replace(launcher.settings, endpoint_port=free_port())
     authority = an_authority("ours")
     caller = issue(authority, Subject("virt-api", "client", (), role_uri(NAMESPACE, VIRT_API_CLIENT)), now(), DAY)
     async with launcher.running():
         await launcher.until(lambda: launcher.phase == "Running")
         with pytest.raises(aiohttp.ClientError):
-            await _ask(launcher, caller, question)
+            await _ask(launcher, caller, answers[0][0])
         bundle = base64.b64encode(authority.certificate).decode()
         launcher.api.set(API_SERVICE, Key("", "v1.subresources.kubevirt.io"), {"spec": {"caBundle": bundle}})
         await settle()
-        assert await _ask(launcher, caller, question) == answer
+        for question, answer in answers:
+            assert await _ask(launcher, caller, question) == answer
 
 
 async def _ask(stage: Stage, caller: KeyPair, question: Question) -> Answer:
     context = client_context(stage.pair.der, caller.certificate, caller.key)
-    url, name = f"https://127.0.0.1:{stage.settings.door_port}{PATH}", server_name(NAME)
+    url, name = f"https://127.0.0.1:{stage.settings.endpoint_port}{PATH}", server_name(NAME)
     async with (
         aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=context)) as session,
         session.post(url, data=encode(question), server_hostname=name) as response,

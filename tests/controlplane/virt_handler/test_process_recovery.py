@@ -15,13 +15,12 @@ from functools import partial
 import pytest
 from kubevirt_api.names import SCHEDULABLE
 
-from controlplane.api.objects.resources import NODE, POD, Key
+from controlplane.api.objects.resources import NODE, POD
 from controlplane.engine.clock import SystemClock
 from controlplane.kube.lease import Heartbeat
 from controlplane.links.node.messages import KvmFinding, NodeState
 from controlplane.virt_handler import __main__ as virt_handler
 from tests.controlplane.kube.late_api import settle
-from tests.controlplane.virt_handler.builders import pod_object
 from tests.controlplane.virt_handler.fakes import LEASE_SECONDS
 from tests.controlplane.virt_handler.wired import NODE_KEY, WEB, Stage
 
@@ -61,9 +60,6 @@ def host(monkeypatch: pytest.MonkeyPatch) -> Host:
     return host
 
 
-OTHERS = Key("default", "virt-launcher-other")
-
-
 async def until_listed(stage: Stage, says: str) -> None:
     """Wait until the schedulable label has this value and stays."""
     await stage.until(lambda: stage.node["metadata"].get("labels", {}).get(SCHEDULABLE) == says)
@@ -90,20 +86,6 @@ async def test_a_recovering_node_is_unschedulable_and_starts_guests_right_after(
         assert offering.phase == "Scheduled"
         offering.api.release()
         await until_listed(offering, "true")
-        await offering.until(lambda: offering.phase == "Running")
-
-
-async def test_a_vmi_that_waits_for_the_recovery_starts_after_it(offering: Stage) -> None:
-    """The recovery asks about another VMI, whose answer does not enqueue this one."""
-    pod = pod_object("other", owner_uid="another")
-    pod["metadata"]["name"], pod["metadata"]["ownerReferences"][0]["name"] = OTHERS.name, "other"
-    offering.api.set(POD, OTHERS, pod)
-    offering.api.hold_get(Key("default", "other"))
-    async with offering.running():
-        await offer(offering)
-        await until_listed(offering, "false")
-        assert offering.phase == "Scheduled"
-        offering.api.release()
         await offering.until(lambda: offering.phase == "Running")
 
 

@@ -1,31 +1,65 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Registry, sessions and reconciler together: a VMI from hand-over to its end, with faults at every step."""
+"""Registry, sessions, reconciler and node recovery together: one story for each path through their wiring."""
 
 from __future__ import annotations
 
 import asyncio
+import copy
 import json
+from collections.abc import Callable
 
 import pytest
 
-from controlplane.api.launch_plan import WATCHDOG_EXPIRED
+from controlplane.api.objects.resources import Key
 from controlplane.domain.state import Life, State
 from controlplane.engine.errors import Unavailable
+from controlplane.hypervisor.errors import HypervisorError
 from controlplane.hypervisor.events import LifecycleChanged
-from tests.controlplane.virt_handler.builders import VMI_UID, ended, pod_object, vmi_object
+from controlplane.virt_handler.launchers.ports import Failed, TransferRequest
+from controlplane.virt_handler.vmi.migration_source import RESTARTED
+from tests.controlplane.virt_handler.builders import (
+    NODE,
+    OFF,
+    OTHER,
+    POD_UID,
+    RUNNING,
+    VMI_UID,
+    domain_text,
+    pod_object,
+    vmi_object,
+)
 from tests.controlplane.virt_handler.fakes import (
+    LEASE_SECONDS,
+    FakeConnection,
+    FakeGuest,
+    FakeLibvirtd,
+    LauncherFiles,
     until,
 )
+from tests.controlplane.virt_handler.migrating import BY_MIGRATION, WHOLE, migrating_object
 from tests.controlplane.virt_handler.stage import KEY, POD, Node
 
 pytestmark = pytest.mark.root  # sockets of uid 107
 
 CRASHED = State(Life.SHUT_OFF, "crashed")
+QEMU = 4711
+NEXT, NEXT_UID, NEXT_POD = Key("default", "next"), "0000dddd-1111", "dddd0000-1111"
 
 
-async def test_a_vmi_starts_step_by_step_with_its_pod(node: Node) -> None:
+def guest_of(node: Node) -> FakeGuest:
+    assert node.libvirtd.guest is not None
+    return node.libvirtd.guest
+
+
+def condition(node: Node, kind: str = "Synchronized") -> str:
+    """Return reason and message of a condition, or ""."""
+    found = [item for item in node.status.get("conditions", ()) if item["type"] == kind]
+    return "".join(f"{item['reason']}: {item['message']}" for item in found)
+
+
+async def test_a_vmi_starts_step_by_step_with_one_write_and_one_event(node: Node) -> None:
     node.api.store(vmi_object("Scheduling"))
     node.pods.put(pod_object(phase="Pending"))
     await asyncio.sleep(0)
@@ -35,93 +69,69 @@ async def test_a_vmi_starts_step_by_step_with_its_pod(node: Node) -> None:
     node.files.report()
     node.files.listen()
     await until(lambda: bool(node.network.wanted), "the network, before the hand-over")
-    assert node.libvirtd.defined == []
+    await asyncio.sleep(0.02)
+    assert (node.libvirtd.dials, node.libvirtd.defined) == (0, [])
     await node.start()
-    assert len(node.libvirtd.defined) == 1
+    assert (node.libvirtd.dials, len(node.libvirtd.defined)) == (1, 1)
     assert node.status["interfaces"][0]["ipAddress"] == "10.244.0.7"
+    assert len(node.api.patches) == 1
+    assert [event.reason for event in node.events] == ["Started"]
 
 
-async def test_a_start_costs_one_status_write_one_event_and_one_quorum_read(running: Node) -> None:
-    assert len(running.api.patches) == 1
-    assert [event.reason for event in running.told] == ["Started"]
+async def test_before_the_hand_over_a_vmi_is_read_once_and_by_its_uid(node: Node) -> None:
+    node.api.store({**vmi_object("Scheduling"), "metadata": {**vmi_object()["metadata"], "uid": "another"}})
+    node.make_launcher()
+    node.pods.put(pod_object(phase="Pending"))
+    await until(lambda: bool(node.api.gets), "the read")
+    node.pods.put(pod_object())
+    await asyncio.sleep(0.02)
+    assert (len(node.api.gets), node.network.wanted, node.libvirtd.dials) == (1, [], 0)
 
 
-async def test_a_vmi_handed_over_before_its_launcher_is_up_starts_later(node: Node) -> None:
+async def test_a_start_without_virt_node_reports_that_and_continues_when_it_is_back(node: Node) -> None:
+    assert node.virt_node is not None
+    await node.virt_node.kill()
+    node.make_launcher()
+    node.pods.put(pod_object())
+    body = vmi_object("Scheduled")
+    body["status"]["phaseTransitionTimestamps"] = [
+        {"phase": "Scheduled", "phaseTransitionTimestamp": "2023-11-14T22:12:49Z"}
+    ]
+    node.api.store(body)
+    await until(lambda: condition(node).startswith("VirtNodeNotReady"), "the condition")
+    node.virt_node.is_up = True
+    await until(lambda: node.phase == "Running", "Running", clock=node.clock)
+    assert condition(node) == ""
+
+
+async def test_a_failed_network_setup_is_reported_and_retried(node: Node) -> None:
+    node.network.error = LookupError("the Pod has no interface eth0")
     node.hand_over()
     node.pods.put(pod_object())
-    node.files.make_directory()
-    node.files.report()
-    node.files.listen()
-    await until(lambda: node.phase == "Running", "Running")
-    assert len(node.network.wanted) == 1
+    node.make_launcher()
+    await until(lambda: "no interface eth0" in condition(node), "the condition")
+    node.network.error = None
+    await until(lambda: node.phase == "Running", "Running", clock=node.clock)
 
 
-async def test_a_stale_cache_does_not_start_a_deleted_vmi(up: Node) -> None:
-    up.api.is_lagging = True
-    up.api.store(vmi_object("Scheduled", deleting=True))
-    gets = len(up.api.gets)
-    up.vmis.put(vmi_object("Scheduled"))
-    await until(lambda: len(up.api.gets) > gets, "the quorum read")
-    await asyncio.sleep(0.01)
-    assert up.libvirtd.defined == []
-
-
-async def test_nothing_starts_while_the_api_server_is_unavailable(up: Node) -> None:
-    up.api.is_lagging = True
-    up.api.store(vmi_object("Scheduled"))
-    up.api.error = Unavailable("no answer")
-    up.vmis.put(vmi_object("Scheduled"))
-    await asyncio.sleep(0.05)
-    assert up.libvirtd.defined == []
-    up.api.error = None
-    up.api.is_lagging = False
-    up.api.store(vmi_object("Scheduled"))
-    await until(lambda: up.phase == "Running", "Running", clock=up.clock)
-
-
-async def test_a_killed_qemu_fails_the_vmi_at_once(running: Node) -> None:
-    assert running.libvirtd.guest is not None
-    running.libvirtd.guest.become(CRASHED, "stopped")
-    await until(lambda: running.phase == "Failed", "Failed")
-    assert running.status["reason"] == "GuestCrashed"
-    assert [event.reason for event in running.told] == ["Started", "Stopped"]
-    assert running.told[-1].message == "The VirtualMachineInstance crashed."
+async def test_a_start_that_keeps_failing_is_reported_and_fails_the_vmi(up: Node) -> None:
+    up.libvirtd.start_error = HypervisorError("cannot start: no space left on device")
+    up.hand_over()
+    await until(lambda: len(up.libvirtd.defined) > 3, "some attempts", clock=up.clock)
+    assert up.phase == "Scheduled"
+    assert "no space left" in condition(up)
+    up.clock.seconds += 2
+    await until(lambda: up.phase == "Failed", "Failed", clock=up.clock)
+    assert up.status["reason"] == "StartFailed"
 
 
 async def test_a_kernel_panic_fails_the_vmi_with_its_own_event(running: Node) -> None:
     """As libvirt does: first the event with the cause, then the end of QEMU."""
-    assert running.libvirtd.guest is not None
     running.libvirtd.tell(LifecycleChanged(VMI_UID, "crashed", "panicked"))
-    running.libvirtd.guest.become(CRASHED, "stopped")
+    guest_of(running).become(CRASHED, "stopped")
     await until(lambda: running.phase == "Failed", "Failed")
     assert running.status["reason"] == "GuestPanicked"
-    assert [event.reason for event in running.told] == ["Started", "GuestPanicked", "Stopped"]
-    assert running.told[-1].message == "The VirtualMachineInstance crashed."
-
-
-async def test_a_poweroff_by_the_watchdog_fails_the_vmi(running: Node) -> None:
-    assert running.libvirtd.guest is not None
-    running.libvirtd.tell(LifecycleChanged(VMI_UID, "watchdog", "watchdog"))
-    running.libvirtd.guest.become(CRASHED, "stopped")
-    await until(lambda: running.phase == "Failed", "Failed")
-    messages = [
-        condition["message"] for condition in running.status["conditions"] if condition["type"] == "Synchronized"
-    ]
-    assert (running.status["reason"], messages) == ("GuestCrashed", [WATCHDOG_EXPIRED])
-
-
-async def test_a_panic_that_the_guest_survives_does_not_explain_a_later_end(running: Node) -> None:
-    """The guest boots a crash kernel; a user shuts it down later."""
-    assert running.libvirtd.guest is not None
-    running.libvirtd.tell(LifecycleChanged(VMI_UID, "crashed", "panicked"))
-    running.libvirtd.guest.become(State(Life.SHUT_OFF, "shutdown"), "stopped")
-    await until(lambda: running.phase == "Succeeded", "Succeeded")
-
-
-async def test_a_guest_that_powers_off_succeeds(running: Node) -> None:
-    assert running.libvirtd.guest is not None
-    running.libvirtd.guest.become(State(Life.SHUT_OFF, "shutdown"), "stopped")
-    await until(lambda: running.phase == "Succeeded", "Succeeded")
+    assert [event.reason for event in running.events] == ["Started", "GuestPanicked", "Stopped"]
 
 
 async def test_a_killed_libvirtd_changes_nothing_and_is_reconnected(running: Node) -> None:
@@ -132,43 +142,23 @@ async def test_a_killed_libvirtd_changes_nothing_and_is_reconnected(running: Nod
     assert running.phase == "Running"
     running.libvirtd.is_listening = True
     running.files.listen()
-    await until(lambda: running.libvirtd.connections[-1].is_open, "contact")
-    assert running.libvirtd.guest is not None
-    running.libvirtd.guest.become(CRASHED, "stopped")
+    await until(lambda: running.libvirtd.connections[-1].is_open, "a connection")
+    guest_of(running).become(CRASHED, "stopped")
     await until(lambda: running.phase == "Failed", "Failed")
-
-
-async def test_the_pod_status_explains_qemu_and_libvirtd_killed_together(running: Node) -> None:
-    running.libvirtd.is_listening = False
-    running.libvirtd.hang_up()
-    running.files.close()
-    await asyncio.sleep(0.02)
-    assert running.phase == "Running"
-    running.pods.put(pod_object(phase="Failed", **ended(1, "QEMU was killed")))
-    await until(lambda: running.phase == "Failed", "Failed")
-    assert running.status["conditions"][-1]["message"] == "QEMU was killed"
 
 
 async def test_a_restarted_handler_repairs_the_network_once_and_writes_nothing(running: Node) -> None:
     """Otherwise rules of an older version, or lost rules, would stay for the whole run."""
     await running.end()
     patches = len(running.api.patches)
-    assert len(running.network.wanted) == 1
     running.begin()
-    await until(lambda: len(running.network.wanted) == 2, "its network")
+    await until(lambda: len(running.network.wanted) == 2, "the network")
     await asyncio.sleep(0.02)
-    running.libvirtd.hang_up()
-    await until(lambda: running.registry is not None and running.registry.connected == 1, "contact")
-    await asyncio.sleep(0.02)
-    assert len(running.network.wanted) == 2
-    assert len(running.api.patches) == patches
-    assert running.libvirtd.asked == []
-    assert running.libvirtd.guest is not None
-    assert running.libvirtd.guest.starts == 1
+    assert (len(running.network.wanted), len(running.api.patches)) == (2, patches)
+    assert (running.libvirtd.asked, guest_of(running).starts) == ([], 1)
 
 
 async def test_a_handler_killed_between_start_and_status_writes_running_after_its_restart(up: Node) -> None:
-    up.api.error = None
     up.api.is_lagging = True
     up.hand_over()
     up.vmis.put(up.api.objects[KEY])
@@ -178,20 +168,12 @@ async def test_a_handler_killed_between_start_and_status_writes_running_after_it
     up.hand_over()
     up.begin()
     await until(lambda: up.phase == "Running", "Running")
-    assert up.libvirtd.guest is not None
-    assert up.libvirtd.guest.starts == 1
+    assert guest_of(up).starts == 1
     assert up.status["interfaces"][0]["ipAddress"] == "10.244.0.7"
 
 
-async def test_a_deleted_vmi_is_shut_down(running: Node) -> None:
-    running.api.store({**vmi_object("Running", deleting=True), "status": running.status})
-    await until(lambda: running.phase == "Succeeded", "Succeeded")
-    assert running.libvirtd.asked == ["shutdown"]
-
-
 async def test_a_deaf_guest_is_destroyed_after_its_grace_period(running: Node) -> None:
-    assert running.libvirtd.guest is not None
-    running.libvirtd.guest.is_deaf = True
+    guest_of(running).is_deaf = True
     running.api.store({**vmi_object("Running", deleting=True), "status": running.status})
     await until(lambda: running.libvirtd.asked == ["shutdown"], "a request")
     running.clock.seconds += 31
@@ -209,98 +191,171 @@ async def test_a_pod_removed_by_force_takes_its_guest_with_it(running: Node) -> 
 
 
 async def test_a_pod_that_is_listed_again_is_the_same_launcher(running: Node) -> None:
-    """A user removes the Pod's label and virt-controller restores it. The guest keeps running and obeys."""
+    """A user removes the Pod's label and virt-controller restores it."""
     raw = running.pods.get(POD)
     assert raw is not None
     running.api.objects[POD] = json.loads(raw)
     running.pods.remove(POD)
-    await until(lambda: POD in running.api.gets, "a question")
+    await until(lambda: POD in running.api.gets, "the read")
     running.pods.put(json.loads(raw))
     running.api.store({**vmi_object("Running", deleting=True), "status": running.status})
     await until(lambda: running.libvirtd.asked == ["shutdown"], "a request")
 
 
-@pytest.mark.parametrize(
-    ("error", "said"),
-    [
-        (LookupError("the Pod has no interface eth0"), "no interface eth0"),
-        (TimeoutError(), "it did not end in time"),
-    ],
-    ids=["with words", "without"],
-)
-async def test_a_failed_network_setup_is_reported_and_retried(node: Node, error: Exception, said: str) -> None:
-    node.network.error = error
+async def test_a_restarted_virt_node_costs_no_connection(running: Node) -> None:
+    """Descriptors from virt-node stay open. Only the next connection waits for it."""
+    virt_node = running.virt_node
+    assert virt_node is not None
+    await virt_node.kill()
+    running.libvirtd.hang_up()
+    await until(lambda: virt_node.dials > 1, "another attempt")
+    assert running.phase == "Running"
+    virt_node.is_up = True
+    await until(lambda: running.registry is not None and running.registry.connected == 1, "a connection")
+    assert running.phase == "Running"
+
+
+async def look_again(node: Node) -> None:
+    """Let the next search for traces become due."""
+    await asyncio.sleep(0.05)
+    node.clock.seconds += 20
+    node.vmis.put(node.api.objects[KEY])
+    await asyncio.sleep(0.05)
+
+
+async def look_until(node: Node, is_so: Callable[[], bool]) -> None:
+    async with asyncio.timeout(20):
+        while not is_so():
+            await look_again(node)
+
+
+@pytest.mark.parametrize("restarts", [True, False], ids=["restarted handler", "same handler"])
+async def test_a_lost_launcher_counts_as_running_while_the_node_has_traces(running: Node, restarts: bool) -> None:
+    running.proc.add(QEMU, f"0::/kubepods/besteffort/pod{POD_UID}/abc\n")
+    running.libvirtd.is_listening = False
+    running.files.close()
+    if restarts:
+        await running.end()
+    running.pods.remove(POD)
+    running.libvirtd.hang_up()
+    if restarts:
+        running.begin()
+    await look_until(running, lambda: "its directory and 1 processes of it" in condition(running))
+    running.files.remove()
+    await look_again(running)
+    assert running.phase == "Running"
+    running.proc.end(QEMU)
+    await look_until(running, lambda: running.phase == "Failed")
+    assert running.status["reason"] == "LauncherGone"
+
+
+async def test_a_launcher_affects_only_the_vmi_that_owns_its_pod(node: Node) -> None:
+    """Its domain has another name, its metadata name another VMI, and its events are about another domain."""
+    other = vmi_object("Scheduled")
+    other["metadata"] |= {"name": NEXT.name, "uid": NEXT_UID}
+    other["status"]["activePods"] = {NEXT_POD: NODE}
+    pod = pod_object(NEXT_POD, owner_uid=NEXT_UID)
+    pod["metadata"]["ownerReferences"][0]["name"] = NEXT.name
+    node.pods.put(pod)
+    node.api.store(other)
+    before = copy.deepcopy(node.api.objects[NEXT]["status"])
+    node.libvirtd.names = {VMI_UID, NEXT_UID}
+    theirs = domain_text().replace(VMI_UID, NEXT_UID).replace(POD_UID, NEXT_POD).replace('"web"', '"next"')
+    guest = await FakeConnection(node.libvirtd).define(theirs)
+    guest.life = RUNNING
+    node.make_launcher()
     node.hand_over()
     node.pods.put(pod_object())
-    node.files.make_directory()
-    node.files.report()
-    node.files.listen()
-    await until(lambda: bool(node.status.get("conditions")), "a condition")
-    assert said in node.status["conditions"][-1]["message"]
-    node.network.error = None
-    await until(lambda: node.phase == "Running", "Running", clock=node.clock)
+    await until(lambda: guest.descriptions == 1, "a look")
+    for word in ("started", "stopped", "crashed"):
+        node.libvirtd.tell(LifecycleChanged(NEXT_UID, word))
+        await asyncio.sleep(0.01)
+    assert node.phase == "Scheduled"
+
+    (await FakeConnection(node.libvirtd).define(domain_text())).life = RUNNING
+    node.libvirtd.hang_up()
+    await until(lambda: node.phase == "Running", "its own guest")
+    assert node.api.objects[NEXT]["status"] == before
 
 
-async def begin_again(node: Node, *, resync_seconds: float) -> None:
-    """Restart virt-handler and wait until it has set up the guest's network."""
-    await node.end()
-    node.resync_seconds = resync_seconds
-    node.begin()
-    await until(lambda: len(node.network.wanted) == 2, "its network")
+@pytest.mark.parametrize("restarts", [True, False], ids=["restarted handler", "same handler"])
+async def test_an_orphan_ends_before_the_next_guest_starts(running: Node, restarts: bool) -> None:
+    """No VMI grants the orphan's Pod the run, so no VMI makes a restarted virt-handler dial it."""
+    running.proc.add(QEMU, f"0::/kubepods/besteffort/pod{POD_UID}/abc\n", comm="qemu-system-x86")
+
+    async def destroy() -> None:
+        running.libvirtd.asked.append("destroy")
+
+    guest_of(running).destroy = guest_of(running).kill = destroy  # type: ignore[method-assign]
+    if restarts:
+        await running.end()
+    else:
+        running.heard.is_cut_off, running.api.error = True, Unavailable("cut off")
+        running.clock.seconds += LEASE_SECONDS + 1
+    moved = vmi_object("Running", node=OTHER)
+    moved["metadata"]["uid"] = "0000eeee"
+    moved["status"]["activePods"] = {"eeee0000": OTHER}
+    running.api.is_lagging = True
+    running.api.store(moved)
+    running.api.is_lagging, running.api.error = False, None
+    running.vmis.remove(KEY)
+    if restarts:
+        running.begin()
+    libvirtd = running.others[NEXT_POD] = FakeLibvirtd(NEXT_UID)
+    files = LauncherFiles(running.files.run.parents[3], NEXT_POD)
+    files.make_directory()
+    files.report()
+    files.listen()
+    pod = pod_object(NEXT_POD, owner_uid=NEXT_UID)
+    pod["metadata"]["ownerReferences"][0]["name"] = NEXT.name
+    vmi = vmi_object()
+    vmi["metadata"] |= {"name": NEXT.name, "uid": NEXT_UID}
+    vmi["status"]["activePods"] = {NEXT_POD: NODE}
+    running.api.store(vmi)
+    running.pods.put(pod)
+    await until(lambda: len(running.network.wanted) == 2, "the network of the next guest")
+    await until(lambda: running.libvirtd.asked == ["destroy"], "the orphan's end")
+    await asyncio.sleep(0.05)
+    assert libvirtd.guest is None
+    running.proc.end(QEMU)
+    guest_of(running).become(OFF, "stopped")
+    await until(lambda: libvirtd.guest is not None and libvirtd.guest.starts > 0, "the next guest")
+    files.close()
 
 
-def trouble_of(node: Node) -> str:
-    """Return reason and message of a false Synchronized condition, or ""."""
-    conditions = [
-        condition
-        for condition in node.status["conditions"]
-        if (condition["type"], condition["status"]) == ("Synchronized", "False")
-    ]
-    return "".join(f"{condition['reason']}: {condition['message']}" for condition in conditions)
+@pytest.mark.parametrize("restarts", [True, False], ids=["restarted handler", "same handler"])
+@pytest.mark.parametrize("stopped", [BY_MIGRATION, WHOLE], ids=lambda state: state.reason)
+async def test_a_guest_paused_by_a_failed_migration_resumes(running: Node, stopped: State, restarts: bool) -> None:
+    is_stopping, is_broken = asyncio.Event(), asyncio.Event()
 
+    async def send(request: TransferRequest) -> None:
+        await request.writes.begin()
+        await is_stopping.wait()
+        await request.writes.stop()
+        guest_of(running).become(stopped, "suspended")
+        await is_broken.wait()
+        raise Failed("the tunnel broke")
 
-async def test_the_network_of_a_running_guest_is_set_up_again_periodically(running: Node) -> None:
-    """No event tells that the rules were flushed."""
-    await begin_again(running, resync_seconds=0.02)
-    patches = len(running.api.patches)
-    await until(lambda: len(running.network.wanted) >= 4, "its network", clock=running.clock)
-    assert len(set(running.network.wanted)) == 1
-    assert len(running.api.patches) == patches
+    def state() -> dict[str, object]:
+        return dict(running.status["migrationState"])
 
-
-async def test_a_network_that_cannot_be_repaired_is_reported_until_it_is(running: Node) -> None:
-    await begin_again(running, resync_seconds=0.02)
-    running.network.error = LookupError("the Pod has no interface eth0")
-    await until(lambda: trouble_of(running) != "", "a condition", clock=running.clock)
-    assert trouble_of(running) == "NetworkNotReady: cannot set up the Pod's network: the Pod has no interface eth0"
-    assert running.phase == "Running"
-    running.network.error = None
-    await until(lambda: trouble_of(running) == "", "no condition", clock=running.clock)
-    assert running.phase == "Running"
-
-
-async def test_a_pod_without_an_owner_is_no_launcher(node: Node) -> None:
-    """Its labels match, but no VMI controls it."""
-    forged = pod_object()
-    del forged["metadata"]["ownerReferences"]
-    node.files.make_directory()
-    node.files.report()
-    node.files.listen()
-    node.pods.put(forged)
-    node.hand_over()
-    await asyncio.sleep(0.02)
-    assert node.libvirtd.dials == 0
-    assert [path.name for path in node.files.run.iterdir() if path.name == "cache"] == []
-
-
-async def test_a_restarted_virt_node_costs_no_connection(running: Node) -> None:
-    """Descriptors from virt-node stay open. Only the next launcher waits for it."""
-    node = running.virt_node
-    assert node is not None
-    await node.kill()
-    running.libvirtd.hang_up()
-    await until(lambda: node.dials > 1, "another attempt")
-    assert running.phase == "Running"
-    node.is_up = True
-    await until(lambda: running.registry is not None and running.registry.connected == 1, "contact")
-    assert running.phase == "Running"
+    await running.end()
+    running.send = send
+    running.begin()
+    ready = migrating_object(targetNodeAddress="10.244.1.9", targetDirectMigrationNodePorts={"4711": 0})
+    status = {**running.status, "migrationState": ready["status"]["migrationState"]}
+    running.api.store({**running.api.objects[KEY], "status": status})
+    await until(lambda: state().get("mode") == "PreCopy", "the start")
+    is_stopping.set()
+    await until(lambda: condition(running, "Paused").startswith("PausedByMigrationMonitor"), "the pause")
+    assert state()["mode"] == "Paused"
+    if restarts:
+        await running.end()
+        assert guest_of(running).life == stopped
+        running.begin()
+    else:
+        is_broken.set()
+    await until(lambda: state().get("failed") is True, "the end of the migration")
+    assert guest_of(running).life.life is Life.RUNNING
+    assert state()["failureReason"] == (RESTARTED if restarts else "the tunnel broke")
+    await until(lambda: condition(running, "Paused") == "", "no Paused condition")

@@ -25,7 +25,7 @@ from controlplane.virt_api.subresources import handler_client
 from controlplane.virt_api.subresources.handler_client import HandlerClient, NotSentError, read_endpoint
 from controlplane.virt_handler.api_endpoint.server import ApiEndpoint, EndpointTls
 from controlplane.virt_handler.api_endpoint.serving_certificate import SelfSignedPair, make_self_signed_pair
-from controlplane.virt_handler.node.labels import door_annotations
+from controlplane.virt_handler.node.labels import endpoint_annotations
 from tests.controlplane.kube.fake_api import a_client
 from tests.controlplane.virt_api.served import (
     CLIENTS,
@@ -90,7 +90,7 @@ class Stage:
         self.give_client_pair(self.authority)
 
     def announce(self, port: int, certificate: bytes | None = None) -> None:
-        annotations = door_annotations("127.0.0.1", port, certificate or self.pair.der)
+        annotations = endpoint_annotations("127.0.0.1", port, certificate or self.pair.der)
         self.served.api.put(NODE, {"metadata": {"name": "node-1", "annotations": annotations}})
 
     def give_client_pair(self, authority: KeyPair) -> None:

@@ -10,12 +10,11 @@ from typing import Any
 
 import pytest
 
-from controlplane.api.objects.resources import Key
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.engine.errors import ApiError, Forbidden
 from controlplane.links.handler import Answer, Done, Guest, NotDone, Power, Verb
 from controlplane.virt_handler.api_endpoint.power import PowerRequests
-from controlplane.virt_handler.vmi.events import Told
+from controlplane.virt_handler.vmi.events import VmiEvent
 from controlplane.virt_handler.vmi.ports import Busy, NoContact, VerbRefused
 from controlplane.virt_handler.vmi.world import Launcher
 from tests.controlplane.virt_handler.builders import (
@@ -31,8 +30,6 @@ from tests.controlplane.virt_handler.builders import (
 )
 from tests.controlplane.virt_handler.fakes import FakeCache, FakeClock
 
-WEB = Key("default", "web")
-
 
 class Stage:
     """A node with one launcher, which executes user requests or refuses them."""
@@ -44,12 +41,12 @@ class Stage:
         self.thaw_after = 0
         self.vmis = FakeCache()
         self.clock = FakeClock()
-        self.told: list[tuple[str, Told]] = []
+        self.events: list[tuple[str, VmiEvent]] = []
         self.events_error: ApiError | None = None
-        self.verbs = PowerRequests(NODE, self, self.vmis, self.clock, self._tell)
+        self.verbs = PowerRequests(NODE, self, self.vmis, self.clock, self._record_event)
 
-    async def _tell(self, about: dict[str, Any], told: Told) -> None:
-        self.told.append((about["metadata"]["uid"], told))
+    async def _record_event(self, about: dict[str, Any], event: VmiEvent) -> None:
+        self.events.append((about["metadata"]["uid"], event))
         if self.events_error is not None:
             raise self.events_error
 
@@ -152,8 +149,8 @@ async def test_each_user_request_has_its_own_event() -> None:
         stage.clock.seconds += 1
         await asyncio.sleep(0)
 
-    assert [(uid, event.reason) for uid, event in stage.told] == [(VMI_UID, "Reset")] * 2
-    assert len({event.once for _unused, event in stage.told}) == 2
+    assert [(uid, event.reason) for uid, event in stage.events] == [(VMI_UID, "Reset")] * 2
+    assert len({event.once for _unused, event in stage.events}) == 2
 
 
 async def test_a_refused_request_has_no_event() -> None:
@@ -162,7 +159,7 @@ async def test_a_refused_request_has_no_event() -> None:
     stage.error = VerbRefused("VMI is not running")
     await stage.ask()
     await asyncio.sleep(0)
-    assert stage.told == []
+    assert stage.events == []
 
 
 async def test_a_refused_event_does_not_fail_the_request() -> None:
@@ -171,7 +168,7 @@ async def test_a_refused_event_does_not_fail_the_request() -> None:
     stage.events_error = Forbidden("no Events")
     assert await stage.ask() == Done()
     await asyncio.sleep(0)
-    assert len(stage.told) == 1
+    assert len(stage.events) == 1
 
 
 async def test_many_pauses_create_a_bounded_number_of_events() -> None:
@@ -180,7 +177,7 @@ async def test_many_pauses_create_a_bounded_number_of_events() -> None:
     for _unused in range(200):
         assert await stage.ask() == Done()
         await asyncio.sleep(0)
-    assert len(stage.told) == 60
+    assert len(stage.events) == 60
 
 
 async def test_a_pause_is_answered_when_the_vmi_has_the_condition() -> None:
@@ -221,19 +218,6 @@ async def test_a_pause_waits_while_the_vmi_is_undecodable() -> None:
     assert not request.done()
     stage.say("PausedByUser")
     assert await asyncio.wait_for(request, 2) == Done()
-
-
-async def test_a_cancelled_request_stops_waiting_for_the_condition() -> None:
-    """Without this, waiters would pile up until the VMI is gone."""
-    stage = Stage()
-    stage.say()
-    requests = [asyncio.create_task(stage.verbs._pauses.wait(WEB, VMI_UID)) for _unused in range(2)]
-    await asyncio.sleep(0)
-    for cancelled, task in enumerate(requests):
-        assert len(stage.verbs._pauses._waiting[WEB]) == 2 - cancelled
-        task.cancel()
-        await asyncio.wait([task])
-    assert stage.verbs._pauses._waiting == {}
 
 
 async def test_an_unpause_ends_the_wait_of_a_pause() -> None:

@@ -6,18 +6,13 @@
 from __future__ import annotations
 
 import asyncio
-import time
-from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from controlplane.tls.certificates import validity
 from controlplane.virt_handler.api_endpoint import serving_certificate as own_pair
 from controlplane.virt_handler.api_endpoint.serving_certificate import PairError, make_self_signed_pair
-from tests.controlplane.virt_handler.builders import NODE, NOW
-
-DAY = timedelta(days=1).total_seconds()
+from tests.controlplane.virt_handler.builders import NODE
 
 
 class Child:
@@ -42,16 +37,6 @@ def let_child_be(child: Child, monkeypatch: pytest.MonkeyPatch) -> None:
         return child
 
     monkeypatch.setattr(asyncio, "create_subprocess_exec", create)
-
-
-def test_a_key_pair_is_valid_from_a_month_ago_and_for_ten_years(
-    monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
-) -> None:
-    monkeypatch.setattr(time, "time", lambda: NOW)
-    own_pair.main(NODE, "server")
-    dates = validity(capsysbinary.readouterr().out)
-    assert dates.begins <= NOW - 30 * DAY
-    assert dates.ends >= NOW + 3650 * DAY
 
 
 async def test_the_output_of_a_failed_child_is_ignored(monkeypatch: pytest.MonkeyPatch) -> None:

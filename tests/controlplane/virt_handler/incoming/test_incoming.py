@@ -19,7 +19,7 @@ from controlplane.virt_handler.incoming.status import TRIES, derive_status
 from controlplane.virt_handler.incoming.world import Action, CloseTunnel, OpenTunnel, TunnelAddress, World
 from controlplane.virt_handler.vmi.world import Destroy, Dial, FailedOperation, Launcher, LauncherStatus, PrepareNetwork
 from tests.controlplane.virt_handler.builders import ETH0, NODE, NOW, OTHER, RUNNING, a_launcher, a_pod, observed, seen
-from tests.controlplane.virt_handler.moving import (
+from tests.controlplane.virt_handler.migrating import (
     BEGUN,
     BY_MIGRATION,
     MIGRATION,
@@ -27,7 +27,7 @@ from tests.controlplane.virt_handler.moving import (
     WHOLE,
     begun,
     come,
-    moving,
+    migrating,
     ready,
 )
 
@@ -55,7 +55,7 @@ def world(
 ) -> World:
     is_open = frozenset({MIGRATION}) if door is not None else frozenset()
     inputs: dict[str, Any] = {"open_tunnels": is_open, "now": NOW, "monotonic": 1000.0, **fields}
-    return World(node=OTHER, vmi=vmi, launcher=one, door=door, **inputs)
+    return World(node=OTHER, vmi=vmi, launcher=one, tunnel=door, **inputs)
 
 
 FRESH = LauncherStatus(is_here=True)
@@ -64,25 +64,27 @@ DIALLED = LauncherStatus(is_here=True, is_network_ready=True, is_admitted=True)
 FAILED = {"failed": True, "completed": True}
 
 ROWS: dict[str, tuple[World, Plan[Action]]] = {
-    "no launcher": (world(moving()), Plan()),
-    "a launcher that is not up": (world(moving(), launcher(LauncherStatus())), Plan((OPEN,))),
-    "a launcher": (world(moving(), launcher(FRESH)), Plan((PREPARE, OPEN))),
-    "a launcher, and a door": (world(moving(), launcher(FRESH), door=DOOR), Plan((PREPARE,))),
-    "a launcher that has ended": (world(moving(), launcher(FRESH, pod=a_pod(TARGET_POD, phase="Failed"))), Plan()),
-    "a launcher that is to go": (world(moving(), launcher(FRESH, pod=a_pod(TARGET_POD, deleting=True))), Plan()),
-    "a launcher that is gone": (world(moving(), launcher(FRESH, gone=True)), Plan()),
-    "a network is being set up": (world(moving(), launcher(FRESH, operation="prepare the network")), Plan((OPEN,))),
+    "no launcher": (world(migrating()), Plan()),
+    "a launcher that is not up": (world(migrating(), launcher(LauncherStatus())), Plan((OPEN,))),
+    "a launcher": (world(migrating(), launcher(FRESH)), Plan((PREPARE, OPEN))),
+    "a launcher, and a door": (world(migrating(), launcher(FRESH), door=DOOR), Plan((PREPARE,))),
+    "a launcher that has ended": (world(migrating(), launcher(FRESH, pod=a_pod(TARGET_POD, phase="Failed"))), Plan()),
+    "a launcher that is to go": (world(migrating(), launcher(FRESH, pod=a_pod(TARGET_POD, deleting=True))), Plan()),
+    "a launcher that is gone": (world(migrating(), launcher(FRESH, gone=True)), Plan()),
+    "a network is being set up": (world(migrating(), launcher(FRESH, operation="prepare the network")), Plan((OPEN,))),
     "a network of which nothing came": (
-        world(moving(), launcher(FRESH, failed_operation=FailedOperation("no", is_refusal=True, at=1000.0, count=2))),
+        world(
+            migrating(), launcher(FRESH, failed_operation=FailedOperation("no", is_refusal=True, at=1000.0, count=2))
+        ),
         Plan((OPEN,), requeue_after=0.2),
     ),
-    "a network": (world(moving(), launcher(SET_UP)), Plan((DIAL, OPEN))),
-    "a network, and a door": (world(moving(), launcher(SET_UP), door=DOOR), Plan((DIAL,))),
+    "a network": (world(migrating(), launcher(SET_UP)), Plan((DIAL, OPEN))),
+    "a network, and a door": (world(migrating(), launcher(SET_UP), door=DOOR), Plan((DIAL,))),
     "dialled": (
-        world(moving(), launcher(LauncherStatus(is_here=True, is_network_ready=True, is_admitted=True))),
+        world(migrating(), launcher(LauncherStatus(is_here=True, is_network_ready=True, is_admitted=True))),
         Plan((OPEN,)),
     ),
-    "in contact": (world(moving(), launcher(target())), Plan((OPEN,))),
+    "in contact": (world(migrating(), launcher(target())), Plan((OPEN,))),
     "a door": (world(ready(), launcher(target()), door=DOOR), Plan()),
     "on its way": (world(begun(), launcher(target(BY_MIGRATION)), door=DOOR), Plan()),
     "whole, and not given to it": (world(begun(), launcher(target(WHOLE)), door=DOOR), Plan()),
@@ -101,8 +103,8 @@ ROWS: dict[str, tuple[World, Plan[Action]]] = {
         world(begun(**FAILED, owner=OTHER, pods=(TARGET_POD,)), launcher(target(RUNNING))),
         Plan(),
     ),
-    "another migration by now": (world(moving(migrationUid="other"), launcher(target()), door=DOOR), Plan((CLOSE,))),
-    "to another node by now": (world(moving(targetNode=NODE), launcher(target()), door=DOOR), Plan((CLOSE,))),
+    "another migration by now": (world(migrating(migrationUid="other"), launcher(target()), door=DOOR), Plan((CLOSE,))),
+    "to another node by now": (world(migrating(targetNode=NODE), launcher(target()), door=DOOR), Plan((CLOSE,))),
     "gone": (world(None, door=DOOR), Plan((CLOSE,))),
     "gone, no door": (world(None), Plan()),
 }
@@ -117,9 +119,9 @@ def test_the_target_takes_the_next_step(name: str) -> None:
 ADDRESS = {"target_node_address": "10.244.1.9", "target_direct_migration_node_ports": {"4711": 0}}
 REFUSALS = FailedOperation("no tap", is_refusal=True, at=1000.0, count=TRIES + 1)
 TOLD: dict[str, tuple[World, dict[str, Any] | None]] = {
-    "no door": (world(moving(), launcher(target())), None),
-    "a door": (world(moving(), launcher(target()), door=DOOR), ADDRESS),
-    "a door, and no contact yet": (world(moving(), launcher(SET_UP), door=DOOR), None),
+    "no door": (world(migrating(), launcher(target())), None),
+    "a door": (world(migrating(), launcher(target()), door=DOOR), ADDRESS),
+    "a door, and no contact yet": (world(migrating(), launcher(SET_UP), door=DOOR), None),
     "told": (world(ready(), launcher(target()), door=DOOR), None),
     "another door, of another process": (
         world(ready(), launcher(target()), door=TunnelAddress("10.244.1.8", 5000)),
@@ -145,7 +147,7 @@ TOLD: dict[str, tuple[World, dict[str, Any] | None]] = {
     "a domain of another": (world(begun(), launcher(target(WHOLE, pod_uid="other"))), None),
     "nobody looks": (world(begun(), launcher(target(WHOLE, is_connected=False))), None),
     "no network, for good": (
-        world(moving(), launcher(FRESH, failed_operation=REFUSALS)),
+        world(migrating(), launcher(FRESH, failed_operation=REFUSALS)),
         {"failed": True, "completed": True, "failure_reason": "the target cannot be prepared: no tap"},
     ),
     "no network, and it has begun": (world(begun(), launcher(FRESH, failed_operation=REFUSALS)), None),
@@ -161,7 +163,7 @@ NOWHERE: RefusedStep[Action] = RefusedStep(OPEN, NoMigrationAddress("no address 
 
 def test_a_node_without_a_migration_address_fails_the_migration_before_it_starts() -> None:
     here = launcher(target())
-    status = derive_status(world(moving(), here), NOWHERE)
+    status = derive_status(world(migrating(), here), NOWHERE)
     moved = None if status is None else status.migration_state
     assert moved is not None
     assert (moved.failed, moved.completed) == (True, True)
@@ -171,8 +173,8 @@ def test_a_node_without_a_migration_address_fails_the_migration_before_it_starts
 @pytest.mark.parametrize(
     ("vmi", "problem"),
     [
-        (moving(), RefusedStep(OPEN, Invalid("the other has not said by what it is known"))),
-        (moving(), RefusedStep(DIAL, NoMigrationAddress("no address on migration0"))),
+        (migrating(), RefusedStep(OPEN, Invalid("the other has not said by what it is known"))),
+        (migrating(), RefusedStep(DIAL, NoMigrationAddress("no address on migration0"))),
         (begun(), NOWHERE),
     ],
     ids=["what may pass", "another step", "begun"],

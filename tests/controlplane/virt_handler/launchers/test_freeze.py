@@ -55,24 +55,24 @@ class Stage:
 
     def __init__(self, agent: Freezable, clock: FakeClock) -> None:
         self.agent, self.clock = agent, clock
-        self.told: list[AgentState] = []
+        self.states: list[AgentState] = []
         self.asking = Agent(clock, lambda: 0.5, asyncio.Semaphore(4), self._hear)
         self.freeze = Freeze(self.asking, clock)
 
-    def _hear(self, told: AgentState) -> None:
-        self.told.append(told)
-        self.freeze.note(told)
+    def _hear(self, state: AgentState) -> None:
+        self.states.append(state)
+        self.freeze.note(state)
 
     @property
     def is_frozen(self) -> bool | None:
-        return self.told[-1].is_frozen
+        return self.states[-1].is_frozen
 
     async def connect(self) -> None:
         """Connect the agent, and wait for a full round of answers."""
         guest = await FakeConnection(FakeLibvirtd(VMI_UID)).define(domain_text())
         guest.agent = self.agent
         self.asking.look(guest, is_connected=True)
-        await until(lambda: bool(self.told) and self.told[-1].is_whole, "a round")
+        await until(lambda: bool(self.states) and self.states[-1].is_whole, "a round")
 
 
 @pytest.fixture
@@ -172,10 +172,6 @@ async def test_a_failed_thaw_is_repeated(stage: Stage, monkeypatch: pytest.Monke
     await until(lambda: stage.is_frozen is False, "thawed")
 
 
-async def test_a_silent_agent_is_asked_for_a_small_share_of_the_time() -> None:
-    assert [pace.pause_after_silence(took) for took in (0.0, 5.0)] == [10.0, 100.0]
-
-
 async def test_a_guest_that_was_already_frozen_gets_the_default_deadline(stage: Stage) -> None:
     """As after a restart of virt-handler, which does not know the requested deadline."""
     stage.agent.is_frozen = True
@@ -205,7 +201,7 @@ async def test_a_thaw_that_is_due_during_a_pause_happens_on_resume(
 async def test_a_disconnected_agent_is_not_thawed(stage: Stage) -> None:
     await stage.freeze.freeze(60)
     stage.asking.look(None, is_connected=False)
-    await until(lambda: stage.told[-1] == AgentState(), "told to be gone")
+    await until(lambda: stage.states[-1] == AgentState(), "told to be gone")
     await passes(stage, 61)
     assert stage.agent.orders == [FREEZE]
     with pytest.raises(VerbRefused, match="does not have guest agent connected"):
@@ -217,7 +213,7 @@ async def test_a_reconnected_agent_of_a_frozen_guest_gets_the_default_deadline(s
     await stage.freeze.freeze(60)
     guest = stage.asking._guest
     stage.asking.look(None, is_connected=False)
-    await until(lambda: stage.told[-1] == AgentState(), "told to be gone")
+    await until(lambda: stage.states[-1] == AgentState(), "told to be gone")
     stage.asking.look(guest, is_connected=True)
     await until(lambda: stage.is_frozen is True, "found frozen")
     await passes(stage, 61)

@@ -121,13 +121,6 @@ async def test_an_unreachable_node_is_no_network_trouble(answer: NodeError) -> N
     assert stage.said == [""]
 
 
-async def test_a_retry_is_never_later_than_the_next_repair() -> None:
-    stage = Stage(NodeError("no"), pause=10.0)
-    stage.network.keep(WANTED)
-    await stage.until(25)
-    assert stage.times == [10.0, 20.0]
-
-
 async def test_a_guest_whose_tap_was_deleted_has_lost_its_network() -> None:
     """A new tap exists, but QEMU holds the deleted one."""
     stage = Stage()

@@ -17,10 +17,6 @@ def test_a_starting_launcher_is_dialled_again_at_once_and_a_failing_one_with_bac
     assert [round(back_off.next(0.0), 3) for _unused in range(10)] == [0.02, 0.05, 0.1, 0.3, 1, 3, 10, 30, 30, 30]
 
 
-def test_launchers_that_fail_together_are_dialled_at_different_times() -> None:
-    assert Pauses(lambda: 0.0).next(0.0) == 0.01
-
-
 @pytest.mark.parametrize(("good_for", "pause"), [(9.9, 30.0), (10.0, 0.02)])
 def test_only_a_connection_that_lasted_resets_the_back_off(good_for: float, pause: float) -> None:
     """A connection that breaks at the first request is a failure, however often it is made."""

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from controlplane.domain.agent import PING, SHUTDOWN
-from controlplane.hypervisor.errors import AgentSilent, Disconnected, HypervisorError, WrongState
+from controlplane.hypervisor.errors import AgentSilent, Disconnected, HypervisorError
 from controlplane.virt_handler.launchers.agent import Agent
 from controlplane.virt_handler.launchers.soft_reboot import soft_reboot
 from controlplane.virt_handler.vmi.ports import NoContact, VerbRefused
@@ -92,12 +92,3 @@ async def test_a_refusal_by_the_agent_is_final(stage: Stage) -> None:
 async def test_a_broken_connection_is_reported(stage: Stage) -> None:
     with pytest.raises(NoContact, match="gone"):
         await stage.ask(an_agent(shutdown=Disconnected("gone")))
-
-
-async def test_an_error_of_the_button_is_reported(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def press() -> None:
-        raise WrongState("it is off")
-
-    monkeypatch.setattr(stage, "press", press)
-    with pytest.raises(WrongState, match="it is off"):
-        await stage.ask(None)

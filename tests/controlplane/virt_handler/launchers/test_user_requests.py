@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""User requests for a guest, over a session's connection."""
+"""User requests for a guest, over a session's connection. Which request a state allows: vmi/test_user_requests."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from controlplane.domain.state import Life, State
 from controlplane.hypervisor.errors import TimedOut, WrongState
 from controlplane.hypervisor.events import AgentChanged
 from controlplane.links.handler import Verb
-from controlplane.virt_handler.launchers.session import Session
 from controlplane.virt_handler.vmi.ports import NoContact, VerbRefused
 from tests.controlplane.virt_handler.builders import (
     NODE,
@@ -24,135 +23,117 @@ from tests.controlplane.virt_handler.builders import (
     VMI_UID,
     a_vmi,
     domain_text,
-    told_paused,
+    paused_vmi,
 )
-from tests.controlplane.virt_handler.fakes import FakeAgent, FakeConnection, FakeGuest, FakeLibvirtd
-from tests.controlplane.virt_handler.launchers.test_operations import a_session
-from tests.controlplane.virt_handler.moving import come, stopping
+from tests.controlplane.virt_handler.fakes import FakeAgent, FakeGuest
+from tests.controlplane.virt_handler.launchers.session_stage import SessionStage
+from tests.controlplane.virt_handler.migrating import come, stopping
 
-BY_ERROR = State(Life.PAUSED, "ioerror")
+BY_USER, BY_ERROR = State(Life.PAUSED, "user"), State(Life.PAUSED, "ioerror")
 EVERY: tuple[Verb, ...] = get_args(Verb)
 
 
-class Up:
+class Up(SessionStage):
     """A session with a running guest."""
 
-    def __init__(self, libvirtd: FakeLibvirtd, session: Session, guest: FakeGuest) -> None:
-        self.libvirtd, self.session, self.guest = libvirtd, session, guest
+    guest: FakeGuest
 
-    @property
-    def held(self) -> bool | None:
-        return self.session.launcher().status.is_paused_by_user
-
-    @property
-    def state(self) -> State | None:
-        return self.session.launcher().status.state
+    async def request(self, verb: Verb, vmi: VirtualMachineInstance | None = None, *, thaw_after: int = 0) -> None:
+        await self.session.user_requests.execute(verb, vmi, thaw_after=thaw_after)
 
 
 @pytest.fixture
 async def up() -> Up:
-    libvirtd = FakeLibvirtd(VMI_UID)
-    session = a_session(libvirtd)
-    connection = session.connection.current = FakeConnection(libvirtd)
-    guest = await connection.define(domain_text())
-    guest.life = RUNNING
-    return Up(libvirtd, session, guest)
+    up = Up()
+    up.guest = await up.define()
+    return up
 
 
 async def test_a_guest_is_paused_and_resumed(up: Up) -> None:
-    await up.session.user_requests.execute("pause", None)
-    assert up.state == State(Life.PAUSED, "user"), "what is known afterwards"
-    await up.session.user_requests.execute("unpause", None)
-    assert up.state == State(Life.RUNNING, "unpaused")
+    await up.request("pause")
+    assert up.status.state == BY_USER
+    await up.request("unpause")
+    assert up.status.state == State(Life.RUNNING, "unpaused")
     assert up.libvirtd.asked == ["pause", "resume"]
 
 
-@pytest.mark.parametrize("is_told", [False, True])
-async def test_a_second_pause_is_refused_once_the_first_is_in_the_status(up: Up, is_told: bool) -> None:
+@pytest.mark.parametrize("is_reported", [False, True])
+async def test_a_second_pause_is_refused_once_the_first_is_in_the_status(up: Up, is_reported: bool) -> None:
     """Until then only this process knows of the pause, so the second caller waits for the status as well."""
-    up.guest.life = State(Life.PAUSED, "user")
-    vmi = told_paused() if is_told else a_vmi("Running")
-    if is_told:
+    up.guest.life = BY_USER  # and virt-handler has not read it yet
+    if is_reported:
         with pytest.raises(VerbRefused, match="already paused"):
-            await up.session.user_requests.execute("pause", vmi)
+            await up.request("pause", paused_vmi())
     else:
-        await up.session.user_requests.execute("pause", vmi)
+        await up.request("pause", a_vmi("Running"))
     assert up.libvirtd.asked == []
 
 
-@pytest.mark.parametrize("state", [RUNNING, State(Life.PAUSED, "migration"), State(Life.PAUSED, "user")])
+MIGRATING: dict[str, tuple[State, VirtualMachineInstance]] = {
+    "about to be paused": (RUNNING, stopping()),
+    "paused by libvirt": (State(Life.PAUSED, "migration"), stopping()),
+    "paused by virt-handler": (BY_USER, stopping()),
+    "not resumed after a failure": (BY_USER, stopping(failed=True, completed=True)),
+    "not resumed after its arrival": (BY_USER, come(owner=NODE, pods=(POD_UID,), targetPodUID=POD_UID)),
+}
+
+
+@pytest.mark.parametrize(("state", "vmi"), MIGRATING.values(), ids=MIGRATING)
 @pytest.mark.parametrize("verb", ["pause", "unpause", "reset"])
-async def test_a_guest_paused_by_its_migration_refuses_requests(up: Up, verb: Verb, state: State) -> None:
+async def test_a_guest_paused_by_its_migration_refuses_requests(
+    up: Up, verb: Verb, state: State, vmi: VirtualMachineInstance
+) -> None:
     """Otherwise a restarted virt-handler could not tell whose pause it is."""
     up.guest.life = state
     with pytest.raises(VerbRefused, match="VMI is migrating"):
-        await up.session.user_requests.execute(verb, stopping())
+        await up.request(verb, vmi)
     assert up.libvirtd.asked == []
-
-
-async def test_a_guest_at_its_target_obeys_though_the_migration_never_ended(up: Up) -> None:
-    """The source died before it could report that the guest has left, so the migration never completes."""
-    await up.session.user_requests.execute(
-        "pause", stopping(pods=(POD_UID,), sourcePodUID="gone", targetPodUID=POD_UID)
-    )
-    assert up.libvirtd.asked == ["pause"]
 
 
 @pytest.mark.parametrize(
     "vmi",
-    [stopping(failed=True, completed=True), come(owner=NODE, pods=(POD_UID,), targetPodUID=POD_UID)],
-    ids=["stopped for nothing", "it has come here"],
+    [
+        stopping(failed=True, completed=True),
+        come(owner=NODE, pods=(POD_UID,), targetPodUID=POD_UID),
+        stopping(pods=(POD_UID,), sourcePodUID="gone", targetPodUID=POD_UID),
+    ],
+    ids=["failed", "arrived", "arrived, and the source died before it reported that"],
 )
-@pytest.mark.parametrize("verb", ["pause", "unpause", "reset"])
-async def test_a_guest_that_its_migration_still_has_to_resume_refuses_requests(
-    up: Up, verb: Verb, vmi: VirtualMachineInstance
-) -> None:
-    up.guest.life = State(Life.PAUSED, "user")
-    with pytest.raises(VerbRefused, match="VMI is migrating"):
-        await up.session.user_requests.execute(verb, vmi)
-    up.guest.life = RUNNING
-    await up.session.user_requests.execute("pause", vmi)
+async def test_a_guest_that_runs_again_is_paused(up: Up, vmi: VirtualMachineInstance) -> None:
+    await up.request("pause", vmi)
     assert up.libvirtd.asked == ["pause"]
 
 
 @pytest.mark.parametrize(("verb", "asked"), [("reset", "reset"), ("softreboot", "reboot")])
 async def test_a_guest_is_reset_or_rebooted(up: Up, verb: Verb, asked: str) -> None:
-    await up.session.user_requests.execute(verb, None)
+    await up.request(verb)
     assert up.libvirtd.asked == [asked]
 
 
 async def test_file_systems_are_frozen_and_thawed_by_the_agent(up: Up) -> None:
     with pytest.raises(VerbRefused, match="does not have guest agent connected"):
-        await up.session.user_requests.execute("freeze", None)
+        await up.request("freeze")
     up.guest.agent = FakeAgent(fsfreeze_freeze=1, fsfreeze_thaw=1)
     up.session.connection.domain.note([AgentChanged("domain", is_connected=True)])
-    await up.session.user_requests.execute("freeze", None, thaw_after=60)
-    state = up.session.launcher().status.told
-    assert (state and state.is_frozen, up.session.freeze._left()) == (True, 60)
+    await up.request("freeze", thaw_after=60)
+    agent = up.status.agent
+    assert (agent and agent.is_frozen, up.session.freeze._seconds_left()) == (True, 60)
     up.guest.agent.answers["guest-fsfreeze-status"] = '{"return": "frozen"}'
-    await up.session.user_requests.execute("unfreeze", None)
+    await up.request("unfreeze")
     assert up.guest.agent.asked[-2:] == ["guest-fsfreeze-status", "guest-fsfreeze-thaw"]
-    assert up.session.freeze._left() is None
-
-
-async def test_a_request_reads_the_current_state_first(up: Up) -> None:
-    await up.session.connection.refresh()
-    up.guest.life = State(Life.PAUSED, "user")  # and virt-handler has not read it yet
-    with pytest.raises(VerbRefused, match="already paused"):
-        await up.session.user_requests.execute("pause", None)
+    assert up.session.freeze._seconds_left() is None
 
 
 async def test_a_users_pause_on_top_of_an_io_error_is_recorded_and_ends(up: Up) -> None:
+    """The reconciler ends the pause of the I/O error."""
     up.guest.life = BY_ERROR
-    await up.session.user_requests.execute("pause", None)
-    assert (up.held, up.state) == (True, BY_ERROR)
-
-    await up.session.user_requests.execute("unpause", None)
-
-    assert (up.held, up.state) == (False, BY_ERROR), "the I/O error's own pause is not a person's to end"
+    await up.request("pause")
+    assert (up.status.is_paused_by_user, up.status.state) == (True, BY_ERROR)
+    await up.request("unpause")
+    assert (up.status.is_paused_by_user, up.status.state) == (False, BY_ERROR)
     assert up.libvirtd.asked == ["pause"]
     with pytest.raises(VerbRefused, match="ioerror"):
-        await up.session.user_requests.execute("unpause", None)
+        await up.request("unpause")
 
 
 async def test_an_io_error_just_before_the_pause_does_not_lose_it(up: Up, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -160,16 +141,16 @@ async def test_an_io_error_just_before_the_pause_does_not_lose_it(up: Up, monkey
         guest.life = BY_ERROR
 
     monkeypatch.setattr(FakeGuest, "pause", late)
-    await up.session.user_requests.execute("pause", None)
-    assert up.held
+    await up.request("pause")
+    assert up.status.is_paused_by_user
 
 
-async def test_a_user_resumes_a_guest_paused_by_something_else(up: Up) -> None:
+async def test_a_user_resumes_a_guest_paused_by_its_watchdog(up: Up) -> None:
     up.guest.life = State(Life.PAUSED, "watchdog")
-    await up.session.user_requests.execute("pause", None)
-    await up.session.user_requests.execute("unpause", None)
+    await up.request("pause")
+    await up.request("unpause")
     assert up.libvirtd.asked == ["pause", "resume"]
-    assert (up.held, up.state) == (False, State(Life.RUNNING, "unpaused"))
+    assert (up.status.is_paused_by_user, up.status.state) == (False, State(Life.RUNNING, "unpaused"))
 
 
 @pytest.mark.parametrize("verb", EVERY)
@@ -180,38 +161,52 @@ async def test_a_guest_that_does_not_run_refuses_requests(up: Up, verb: Verb, li
     else:
         up.guest.life = life
     with pytest.raises(VerbRefused, match="VMI is not running"):
-        await up.session.user_requests.execute(verb, None)
+        await up.request(verb)
     assert up.libvirtd.asked == []
 
 
-@pytest.mark.parametrize("verb", EVERY)
 @pytest.mark.parametrize("other", [VMI_UID, POD_UID], ids=["another VMI's", "another Pod's"])
-async def test_a_domain_with_another_identity_refuses_requests(up: Up, verb: Verb, other: str) -> None:
-    connection = up.session.connection.current
-    assert isinstance(connection, FakeConnection)
-    guest = await connection.define(domain_text().replace(other, "f" * 36))
-    guest.life = RUNNING
-    with pytest.raises(VerbRefused):
-        await up.session.user_requests.execute(verb, None)
+async def test_a_domain_with_another_identity_refuses_requests(up: Up, other: str) -> None:
+    await up.define(domain_text().replace(other, "f" * 36))
+    with pytest.raises(VerbRefused, match="VMI is not running"):
+        await up.request("reset")
     assert up.libvirtd.asked == []
 
 
-async def test_a_guest_that_ended_meanwhile_refuses_the_request(up: Up, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def gone(_unused: FakeGuest) -> None:
-        raise WrongState("the domain is not running")
+@pytest.mark.parametrize(
+    ("error", "meaning"),
+    [(WrongState("the domain is not running"), VerbRefused), (TimedOut("no answer within 10 s"), NoContact)],
+    ids=["ended meanwhile", "no response"],
+)
+async def test_an_error_of_libvirt_is_a_refusal_or_a_lost_contact(
+    up: Up, error: Exception, meaning: type[Exception], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fail(_unused: FakeGuest) -> None:
+        raise error
 
-    monkeypatch.setattr(FakeGuest, "reset", gone)
-    with pytest.raises(VerbRefused, match="the domain is not running"):
-        await up.session.user_requests.execute("reset", None)
+    monkeypatch.setattr(FakeGuest, "reset", fail)
+    with pytest.raises(meaning, match=str(error)):
+        await up.request("reset")
 
 
-async def test_a_request_without_an_answer_is_no_refusal(up: Up, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def unanswered(_unused: FakeGuest) -> None:
-        raise TimedOut("no answer within 10 s")
-
-    monkeypatch.setattr(FakeGuest, "reset", unanswered)
-    with pytest.raises(NoContact, match="no answer"):
-        await up.session.user_requests.execute("reset", None)
+async def test_a_request_without_a_connection_fails(up: Up) -> None:
     up.session.connection.current = None
     with pytest.raises(NoContact, match="not connected"):
-        await up.session.user_requests.execute("reset", None)
+        await up.request("reset")
+    with pytest.raises(NoContact, match="not connected"):
+        await up.session.inquire(["guest-info"])
+
+
+async def test_only_our_guests_agent_is_queried(up: Up) -> None:
+    up.guest.agent = FakeAgent()
+    await up.look()
+    assert "guest-info" in await up.session.inquire(["guest-info"])
+    up.session.agent.look(up.guest, is_connected=False)
+    with pytest.raises(VerbRefused, match="VMI does not have guest agent connected"):
+        await up.session.inquire(["guest-info"])
+    await up.define(domain_text().replace(VMI_UID, "f" * 36))
+    up.session.connection.domain.begin()
+    up.session.record.publish(observed=None)
+    await up.look()
+    with pytest.raises(VerbRefused, match="VMI is not running"):
+        await up.session.inquire(["guest-info"])

@@ -26,12 +26,6 @@ async def test_work_runs_in_one_other_thread_and_home_runs_in_this_one() -> None
     assert await copy_thread.run(copy_thread.home(where())) == here
 
 
-async def test_the_thread_starts_on_first_use() -> None:
-    before = threading.active_count()
-    CopyThread()
-    assert threading.active_count() == before
-
-
 async def test_a_busy_copy_thread_does_not_block_this_loop() -> None:
     entered, leave = threading.Event(), threading.Event()
 
@@ -46,14 +40,6 @@ async def test_a_busy_copy_thread_does_not_block_this_loop() -> None:
     assert not task.done()
     leave.set()
     assert await task == "done"
-
-
-async def test_an_error_in_the_thread_is_raised_here() -> None:
-    async def fail() -> None:
-        raise OSError("there")
-
-    with pytest.raises(OSError, match="there"):
-        await CopyThread().run(fail())
 
 
 async def test_a_cancellation_reaches_the_thread() -> None:

@@ -33,16 +33,16 @@ def some_doors(changed: Callable[[str], None]) -> IncomingTunnels:
 
 
 async def test_an_unused_tunnel_closes_after_its_timeout_and_enqueues_the_vmi(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doors_module, "DOOR_SECONDS", 0)
+    monkeypatch.setattr(doors_module, "OPEN_SECONDS", 0)
     enqueued = asyncio.Queue[str]()
     tunnels = some_doors(enqueued.put_nowait)
     await tunnels.open("vmi", MOVING)
-    assert tunnels.door("m") is not None
+    assert tunnels.address("m") is not None
     async with asyncio.timeout(SECONDS):
         assert await enqueued.get() == "vmi"
         for task in asyncio.all_tasks() - {asyncio.current_task()}:
             await task
-    assert tunnels.door("m") is None
+    assert tunnels.address("m") is None
 
 
 async def test_a_closed_tunnel_cancels_its_timeout() -> None:

@@ -40,11 +40,11 @@ async def test_a_peer_certificate_is_read_from_its_node() -> None:
 @pytest.mark.parametrize(
     ("annotations", "words"),
     [
-        (None, "has not said"),
-        ({}, "has not said"),
-        ({CERTIFICATE: ""}, "has not said"),
-        ({CERTIFICATE: "A" * 5000}, "has not said"),
-        ({CERTIFICATE: "no base64 at all"}, "is no certificate"),
+        (None, "has not published"),
+        ({}, "has not published"),
+        ({CERTIFICATE: ""}, "has not published"),
+        ({CERTIFICATE: "A" * 5000}, "has not published"),
+        ({CERTIFICATE: "no base64 at all"}, "is invalid"),
     ],
 )
 async def test_a_node_without_a_valid_certificate_is_an_error(annotations: dict[str, str] | None, words: str) -> None:

@@ -48,7 +48,12 @@ class Stage:
         patch = serving_patch(KvmFinding(is_usable=True), 0.0, {})
         with pytest.raises(Ended):
             await keep_schedulable(
-                self.api, "node-1", lambda _node: patch, self.heartbeat, held=lambda: self.held, wait=self.wait
+                self.api,
+                "node-1",
+                lambda _node: patch,
+                self.heartbeat,
+                start_blocked_reason=lambda: self.held,
+                wait=self.wait,
             )
 
     async def wait(self, event: asyncio.Event, seconds: float) -> None:
@@ -103,15 +108,6 @@ async def test_a_node_is_unschedulable_until_its_recovery_is_complete() -> None:
     assert stage.seen == ["true", "false", "false", "true", "true"]
 
 
-async def test_the_node_is_labelled_once_and_then_only_checked() -> None:
-    stage = Stage(Stage.nothing, Stage.nothing)
-    await stage.play()
-
-    assert stage.labels["kubevirt.io/schedulable"] == "true"
-    assert len(stage.api.writes) == 1
-    assert stage.waits == [LOOK_SECONDS] * 3
-
-
 async def test_a_node_made_unschedulable_is_made_schedulable_again() -> None:
     stage = Stage(Stage.taken_off, Stage.nothing)
     await stage.play()
@@ -136,31 +132,6 @@ async def test_a_node_without_a_lease_stays_unschedulable_until_its_next_beat() 
     assert stage.seen == ["true", "false", "false", "false", "true"]
 
 
-async def test_the_label_is_checked_at_once_after_a_silence() -> None:
-    api, time = MemoryApi(), VirtualTime()
-    heartbeat = a_heartbeat(api, time)
-    await api.create(NODE, "", {"metadata": {"name": "node-1"}})
-    kvm = KvmFinding(is_usable=True)
-    keeping = asyncio.create_task(
-        keep_schedulable(api, "node-1", lambda _node: serving_patch(kvm, 0.0, {}), heartbeat, held=lambda: "")
-    )
-    await settle()
-    assert "labels" not in api.objects["nodes", KEY]["metadata"], "nobody has heard of it yet"
-    await heartbeat.beat()
-    await settle()
-    assert api.objects["nodes", KEY]["metadata"]["labels"]["kubevirt.io/schedulable"] == "true"
-    time.seconds += 41
-    api.objects["nodes", KEY]["metadata"]["labels"]["kubevirt.io/schedulable"] = "false"
-
-    await heartbeat.beat()
-    await settle()
-
-    assert api.objects["nodes", KEY]["metadata"]["labels"]["kubevirt.io/schedulable"] == "true"
-    assert not heartbeat.resumed.is_set()
-    keeping.cancel()
-    await asyncio.wait({keeping})
-
-
 async def test_a_recovery_that_completes_during_a_write_is_written_at_once() -> None:
     class ClearMeanwhile(MemoryApi):
         held = "guests are being ended"
@@ -177,7 +148,7 @@ async def test_a_recovery_that_completes_during_a_write_is_written_at_once() -> 
     await heartbeat.beat()
     patch = serving_patch(KvmFinding(is_usable=True), 0.0, {})
     keeping = asyncio.create_task(
-        keep_schedulable(api, "node-1", lambda _node: patch, heartbeat, held=lambda: api.held)
+        keep_schedulable(api, "node-1", lambda _node: patch, heartbeat, start_blocked_reason=lambda: api.held)
     )
     await settle()
 

@@ -193,18 +193,3 @@ async def test_a_connection_without_exactly_one_hello_is_closed(message: FromNod
         await until(lambda: len(hostile.ends) > 1, "another connection")
         assert changes[:2] == ([] if is_first else [True, False])
     hostile.close()
-
-
-@pytest.mark.usefixtures("descriptors_before")
-async def test_a_cancelled_request_at_the_end_of_the_connection_does_no_harm() -> None:
-    hostile = Hostile()
-    client = NodeClient(hostile.dial, no_pause)
-    link = asyncio.create_task(client.run())
-    await until(lambda: client.is_connected, "contact")
-    asking = asyncio.create_task(client.find_traces(POD_UID))
-    await until(lambda: hostile.asked() != [], "the question")
-    link.cancel()
-    asking.cancel()
-    await asyncio.wait([link, asking])
-    assert link.cancelled()
-    hostile.close()

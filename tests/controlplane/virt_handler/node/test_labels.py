@@ -11,7 +11,7 @@ import pytest
 
 from controlplane.links.node.messages import HostCpu
 from controlplane.virt_handler.node.labels import (
-    door_annotations,
+    endpoint_annotations,
     is_for_control_plane,
     is_needed,
     leaving_patch,
@@ -21,7 +21,7 @@ from controlplane.virt_handler.node.labels import (
 )
 from controlplane.virt_node.kvm import KvmFinding
 
-DOOR = door_annotations("10.0.0.7", 8186, b"certificate")
+DOOR = endpoint_annotations("10.0.0.7", 8186, b"certificate")
 USABLE, HANGS = KvmFinding(is_usable=True), KvmFinding(is_usable=False, reason="KVM_RUN hangs")
 
 
@@ -71,7 +71,7 @@ def test_an_unschedulable_node_still_serves_its_guests() -> None:
 
 @pytest.mark.parametrize(("address", "said"), [("10.0.0.7", "10.0.0.7:8186"), ("fd00::7", "[fd00::7]:8186")])
 def test_a_serving_node_announces_its_endpoint_and_certificate(address: str, said: str) -> None:
-    annotations = door_annotations(address, 8186, b"certificate")
+    annotations = endpoint_annotations(address, 8186, b"certificate")
     assert annotations == {
         "kubevirt.io/handler-address": said,
         "kubevirt.io/handler-certificate": "Y2VydGlmaWNhdGU=",

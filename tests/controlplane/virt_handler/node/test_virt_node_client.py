@@ -9,9 +9,7 @@ import array
 import asyncio
 import os
 import socket
-import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +17,6 @@ from typing import Literal
 
 import pytest
 
-from controlplane.api.launch_plan import REPORT_LIMIT_BYTES
 from controlplane.domain import layout
 from controlplane.links.node.descriptor_closer import DescriptorCloser
 from controlplane.links.node.messages import (
@@ -32,12 +29,10 @@ from controlplane.links.node.messages import (
     Masquerade,
     NodeState,
     Opened,
-    OpenReport,
     encode,
     read_from_handler,
 )
 from controlplane.virt_handler.launchers.ports import NodeAway, NodeError, NotThere, Refused
-from controlplane.virt_handler.launchers.report_file import AT_ONCE, Reports
 from controlplane.virt_handler.node import virt_node_client as node_client
 from controlplane.virt_handler.node.virt_node_client import NodeClient
 from controlplane.virt_node.launcher_dir import PodsDirectory
@@ -119,31 +114,10 @@ async def test_a_report_is_read(pair: Pair) -> None:
     assert b"container_disks" in await pair.client.read_report(POD_UID)
 
 
-async def test_a_report_above_the_limit_is_refused(pair: Pair) -> None:
-    pair.files.make_directory()
-    with (pair.files.run / layout.REPORT).open("wb") as file:
-        file.truncate(REPORT_LIMIT_BYTES + 1)
-    with pytest.raises(Refused, match="more than"):
-        await pair.client.read_report(POD_UID)
-
-
-async def test_a_link_instead_of_a_report_is_refused(pair: Pair) -> None:
-    pair.files.make_directory()
-    (pair.files.run / layout.REPORT).symlink_to("/etc/shadow")
-    with pytest.raises(Refused, match="not a regular file"):
-        await pair.client.read_report(POD_UID)
-
-
 async def test_a_network_is_set_up(pair: Pair) -> None:
     wanted = Masquerade("10.0.2.0/24")
     assert await pair.client.set_up_network(POD_UID, wanted) == ETH0
     assert pair.network.wanted == [wanted]
-
-
-async def test_an_invalid_network_is_refused(pair: Pair) -> None:
-    with pytest.raises(NodeError, match="CIDR"):
-        await pair.client.set_up_network(POD_UID, Masquerade("10.0.2.0/33"))
-    assert pair.network.wanted == []
 
 
 async def test_a_new_node_state_is_received(pair: Pair) -> None:
@@ -224,31 +198,6 @@ async def test_a_launcher_is_awaited_without_a_deadline(monkeypatch: pytest.Monk
         request.cancel()
 
 
-async def test_a_hung_virt_node_fails_requests_at_their_deadline(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Even cancellations cannot be sent once the socket is full."""
-    monkeypatch.setattr(node_client, "_DEADLINE_SECONDS", 0.001)
-    liar = Liar(is_deaf=True)
-    async with dialling(liar) as client, asyncio.timeout(20):
-        await until(lambda: client.is_connected, "contact")
-        for _unused in range(400):
-            with suppress(NodeError):
-                await client.find_traces(POD_UID)
-        await until(lambda: len(liar.ends) > 1, "a connection given up")
-
-
-async def test_hundreds_of_requests_can_be_cancelled_at_once() -> None:
-    async with dialling(Liar(is_deaf=True)) as client, asyncio.timeout(20):
-        await until(lambda: client.is_connected, "contact")
-        requests = [asyncio.create_task(client.open_socket(POD_UID)) for _unused in range(400)]
-        await asyncio.sleep(0.01)
-        for request in requests:
-            request.cancel()
-        await asyncio.wait(requests, timeout=5)
-        assert [request for request in requests if not request.done()] == []
-
-
 class Liar:
     """A peer that says hello and then answers the first request with these answers."""
 
@@ -307,134 +256,28 @@ async def asked_of(liar: Liar, ask: Callable[[NodeClient], Awaitable[object]] = 
         await ask(client)
 
 
-async def test_an_answer_of_another_kind_is_an_error() -> None:
-    with pytest.raises(NodeError, match="without a descriptor: Done"):
-        await asked_of(Liar(Done(1)))
-
-
 async def test_a_missing_descriptor_is_an_error() -> None:
     with pytest.raises(NodeError, match="without a descriptor"):
         await asked_of(Liar(Opened(1)))
 
 
-async def test_a_directory_instead_of_a_file_is_refused_and_closed(tmp_path: Path) -> None:
-    """It raised another error, and leaked a descriptor each time."""
-    directory = os.open(tmp_path, os.O_RDONLY)
-    before = descriptors()
-    with pytest.raises(Refused, match="something else than a file"):
-        await asked_of(Liar(Opened(1), descriptor=directory))
-    await until(lambda: descriptors() == before, "everything closed")
-    os.close(directory)
-
-
-async def test_an_unreadable_file_is_an_error(tmp_path: Path) -> None:
-    written = os.open(tmp_path / "report", os.O_WRONLY | os.O_CREAT)
-    before = descriptors()
-    with pytest.raises(NodeError, match="cannot be read: Bad file descriptor"):
-        await asked_of(Liar(Opened(1), descriptor=written))
-    await until(lambda: descriptors() == before, "everything closed")
-    os.close(written)
-
-
-class NeverRead:
-    """A reader of reports that never end, like /proc/kmsg, which looks like a regular file."""
-
-    def __init__(self) -> None:
-        self.begun = 0
-        self._is_over = threading.Event()
-
-    def __call__(self, descriptor: int) -> bytes:
-        self.begun += 1
-        self._is_over.wait(20)
-        os.close(descriptor)
-        return b"late"
-
-    def end(self) -> None:
-        self._is_over.set()
-
-
-@pytest.fixture
-def never() -> Iterator[NeverRead]:
-    reader = NeverRead()
-    yield reader
-    reader.end()
-
-
-@pytest.fixture
-def report(tmp_path: Path) -> Callable[[], int]:
-    """Return a function that opens another descriptor of a report."""
-    (tmp_path / "report").write_text("{}")
-    return lambda: os.open(tmp_path / "report", os.O_RDONLY)
-
-
-async def test_endless_reports_take_no_shared_threads(never: NeverRead, report: Callable[[], int]) -> None:
-    """They were read in the default executor, until it had no thread left."""
-    only, reports = ThreadPoolExecutor(1), Reports(never)
-    asyncio.get_running_loop().set_default_executor(only)
-    reading = [asyncio.create_task(reports.read(report())) for _unused in range(40)]
-    await until(lambda: never.begun == AT_ONCE, "as many as there may be")
-
-    assert await asyncio.wait_for(asyncio.to_thread(lambda: 7), 10) == 7
-    assert never.begun == AT_ONCE
-    never.end()
-    assert set(await asyncio.gather(*reading)) == {b"late"}
-
-
-async def test_an_endless_report_times_out(never: NeverRead, report: Callable[[], int]) -> None:
-    """A read in progress keeps its slot until it ends. A waiting descriptor is closed."""
-    before, reports = descriptors(), Reports(never, seconds=0.05)
-    errors = await asyncio.gather(*(reports.read(report()) for _unused in range(40)), return_exceptions=True)
-
-    assert {str(error) for error in errors} == {f"{layout.REPORT} was not read within 0.05 s"}
-    assert never.begun == AT_ONCE
-    await until(lambda: descriptors() == before + AT_ONCE, "only what is being read")
-    never.end()
-    await until(lambda: descriptors() == before, "everything closed")
-    read = await Reports(seconds=5).read(report())
-    assert read == b"{}"
-
-
-async def test_a_report_without_a_reader_is_closed_unread(never: NeverRead, report: Callable[[], int]) -> None:
-    """Its descriptor leaked if no read had started."""
-    before, reports = descriptors(), Reports(never)
-    reading = [asyncio.create_task(reports.read(report())) for _unused in range(AT_ONCE + 1)]
-    await until(lambda: never.begun == AT_ONCE, "as many as there may be")
-    reading[-1].cancel()
-    await asyncio.wait(reading[-1:])
-
-    await until(lambda: descriptors() == before + AT_ONCE, "only what is being read")
-    for task in reading:
-        task.cancel()
-    never.end()
-    await until(lambda: descriptors() == before, "everything closed")
-
-
-async def test_a_report_is_closed_if_no_thread_can_start(
-    report: Callable[[], int], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("flags", "error", "message"),
+    [
+        (os.O_RDONLY | os.O_DIRECTORY, Refused, "something else than a file"),
+        (os.O_WRONLY | os.O_CREAT, NodeError, "cannot be read: Bad file descriptor"),
+    ],
+    ids=["a directory", "an unreadable file"],
+)
+async def test_another_descriptor_than_of_a_readable_file_is_refused_and_closed(
+    tmp_path: Path, flags: int, error: type[NodeError], message: str
 ) -> None:
-    before, reports = descriptors(), Reports()
-    with monkeypatch.context() as meanwhile:
-        meanwhile.setattr(threading.Thread, "start", _cannot_begin)
-        for _unused in range(AT_ONCE + 1):
-            with pytest.raises(NodeError, match="no thread"):
-                await reports.read(report())
-
-    await until(lambda: descriptors() == before, "everything closed")
-    assert await reports.read(report()) == b"{}"
-
-
-def _cannot_begin(_thread: threading.Thread) -> None:
-    raise RuntimeError("can't start new thread")
-
-
-async def test_a_pipe_instead_of_a_file_is_refused_unread() -> None:
-    read, write = os.pipe()
+    descriptor = os.open(tmp_path if flags & os.O_DIRECTORY else tmp_path / "report", flags)
     before = descriptors()
-    with pytest.raises(Refused, match="something else than a file"):
-        await asked_of(Liar(Opened(1), descriptor=read))
-    await until(lambda: descriptors() <= before + 3, "everything closed")  # + 3: the worker thread's
-    os.close(read)
-    os.close(write)
+    with pytest.raises(error, match=message):
+        await asked_of(Liar(Opened(1), descriptor=descriptor))
+    await until(lambda: descriptors() == before, "everything closed")
+    os.close(descriptor)
 
 
 async def test_a_fifo_instead_of_a_socket_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -475,25 +318,6 @@ async def test_an_answer_without_a_request_leaks_nothing() -> None:
     os.close(write)
 
 
-async def test_an_answer_to_a_cancelled_request_leaks_nothing() -> None:
-    """Whichever comes first."""
-    read, write = os.pipe()
-    before = descriptors()
-    for turns in range(12):
-        async with dialling(Liar(Opened(1), descriptor=write)) as client:
-            await until(lambda dialled=client: dialled.is_connected, "contact")
-            request = asyncio.create_task(client._ask(lambda number: OpenReport(number, POD_UID)))
-            for _unused in range(turns):
-                await asyncio.sleep(0)
-            request.cancel()
-            with suppress(asyncio.CancelledError):
-                _answer, descriptor = await request
-                os.close(descriptor or -1)
-        await until(lambda: descriptors() == before, f"everything closed ({turns})")
-    os.close(read)
-    os.close(write)
-
-
 @pytest.mark.parametrize(
     ("kind", "error"),
     [("refused", Refused), ("missing", NotThere), ("gone", NotThere), ("failed", NodeError)],
@@ -527,20 +351,3 @@ async def test_another_protocol_version_is_no_connection_and_is_retried_with_bac
         assert not client.is_connected
         assert client.trouble == f"virt-node speaks version {spoken}, not {PROTOCOL}"
     assert pauses[:5] == [0.1, 0.3, 1.0, 3.0, 3.0]
-
-
-async def test_an_answer_before_garbage_is_delivered() -> None:
-    """The caller has not taken the answer when the connection ends."""
-    liar = Liar(Done(1), b"{}")
-    async with dialling(liar) as client:
-        await until(lambda: client.is_connected, "contact")
-        with pytest.raises(NodeError, match="without a descriptor"):
-            await ask_for_report(client)
-        await until(lambda: len(liar.ends) > 1, "the next connection")
-
-
-async def test_a_failed_dial_leaks_no_descriptor(tmp_path: Path) -> None:
-    before = descriptors()
-    with pytest.raises(FileNotFoundError) as failed:
-        await node_client.dial_virt_node(str(tmp_path / "nobody"))
-    assert descriptors() == before, failed

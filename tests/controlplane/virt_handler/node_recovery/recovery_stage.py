@@ -17,7 +17,7 @@ from controlplane.api.objects.resources import Key
 from controlplane.engine.errors import Unavailable
 from controlplane.engine.ports import Json
 from controlplane.virt_handler.node_recovery.recovery import NodeRecovery
-from controlplane.virt_handler.vmi.events import Told
+from controlplane.virt_handler.vmi.events import VmiEvent
 from controlplane.virt_handler.vmi.ports import CannotLook, NoContact
 from controlplane.virt_handler.vmi.world import Destroy, Launcher, Operation, Traces
 from tests.controlplane.virt_handler.builders import (
@@ -75,7 +75,7 @@ class Stage:
     clock: FakeClock = field(default_factory=FakeClock)
     guests: dict[str, FakeGuest] = field(default_factory=dict)
     can_look: bool = True
-    told: list[tuple[Json, Told]] = field(default_factory=list)
+    events: list[tuple[Json, VmiEvent]] = field(default_factory=list)
     cleared: list[float] = field(default_factory=list)
     """Times at which the recovery completed."""
     rests: list[float] = field(default_factory=list)
@@ -84,13 +84,13 @@ class Stage:
         self._turns: deque[float] = deque(maxlen=MANY_TURNS)
         self.api = FakeApi(FakeCache())
         self.heard = FakeHeartbeat(self.clock)
-        self.clearing = NodeRecovery(
+        self.recovery = NodeRecovery(
             self,
             self.api,
             self.clock,
             self.heard,
             changed=lambda: self.cleared.append(self.clock.seconds),
-            tell=self._tell,
+            record_event=self._record_event,
             wait=self._wait,
         )
 
@@ -118,7 +118,7 @@ class Stage:
             self.heard.is_cut_off = True
         else:
             self.heard.beat()
-        running = asyncio.create_task(self.clearing.run())
+        running = asyncio.create_task(self.recovery.run())
         with suppress(asyncio.CancelledError):
             await running
 
@@ -132,8 +132,8 @@ class Stage:
         if self.clock.seconds >= self._until:
             raise asyncio.CancelledError
 
-    async def _tell(self, about: Json, told: Told) -> None:
-        self.told.append((about, told))
+    async def _record_event(self, about: Json, event: VmiEvent) -> None:
+        self.events.append((about, event))
 
 
 class Server:

@@ -21,13 +21,9 @@ def stage() -> Stage:
     return Stage()
 
 
-async def test_before_the_first_answer_nothing_may_start(stage: Stage) -> None:
-    assert stage.clearing.held == "the API server is yet to say which guests on this node are still its own"
-
-
 async def test_a_node_without_launchers_recovers_at_once_without_questions(stage: Stage) -> None:
     await stage.play(0.01)
-    assert stage.clearing.held == ""
+    assert stage.recovery.start_blocked_reason == ""
     assert stage.cleared == [1000.0]
     assert stage.api.gets == []
 
@@ -36,14 +32,14 @@ async def test_a_node_without_launchers_recovers_without_a_lease(stage: Stage) -
     """The Lease may fail while everything else works, and there is no question whose answer would prove that."""
     stage.clock.seconds += LEASE_SECONDS
     await stage.play(1, is_cut_off=True)
-    assert stage.clearing.held == ""
+    assert stage.recovery.start_blocked_reason == ""
 
 
 async def test_a_guest_that_the_node_still_owns_keeps_running(stage: Stage) -> None:
     guest = stage.add(FakeGuest(stage.clock))
     stage.api.store(vmi_object("Running"))
     await stage.play(600)
-    assert (guest.ends, stage.clearing.held, stage.cleared) == (0, "", [1000.0])
+    assert (guest.ends, stage.recovery.start_blocked_reason, stage.cleared) == (0, "", [1000.0])
     assert len(stage.api.gets) == 1
 
 
@@ -56,15 +52,15 @@ async def test_an_orphan_is_ended_and_blocks_starts_until_it_is_down(stage: Stag
     stage.api.store(moved)
     await stage.play(5)
     assert guest.ends == 1
-    assert stage.clearing.held == "1 guests on this node that are not its own any more are being ended"
-    assert stage.clearing.orphans == 1
+    assert stage.recovery.start_blocked_reason == "1 guests on this node that are not its own any more are being ended"
+    assert stage.recovery.orphans == 1
 
     guest.is_up = False
     guest.see(state=OFF)
     await stage.play(1.5)
-    assert (stage.clearing.held, stage.clearing.orphans) == ("", 0)
+    assert (stage.recovery.start_blocked_reason, stage.recovery.orphans) == ("", 0)
     assert len(stage.cleared) == 1
-    assert stage.told == []
+    assert stage.events == []
 
 
 async def test_an_undialled_orphan_is_dialled_and_ended(stage: Stage) -> None:
@@ -72,18 +68,18 @@ async def test_an_undialled_orphan_is_dialled_and_ended(stage: Stage) -> None:
     guest = stage.add(FakeGuest(stage.clock))
     guest.see(is_admitted=False, is_connected=False, state=None)
     await stage.play(5)
-    assert (guest.ends, stage.clearing.held) == (1, "")
+    assert (guest.ends, stage.recovery.start_blocked_reason) == (1, "")
 
 
 async def test_a_hung_orphan_blocks_starts_until_the_deadline_only(stage: Stage) -> None:
     guest = stage.add(FakeGuest(stage.clock))
     guest.is_deaf = True
     await stage.play(DEADLINE_SECONDS - 1)
-    assert stage.clearing.held
+    assert stage.recovery.start_blocked_reason
     await stage.play(2)
-    assert stage.clearing.held == ""
+    assert stage.recovery.start_blocked_reason == ""
     assert len(stage.cleared) == 1
-    ((vmi, event),) = stage.told
+    ((vmi, event),) = stage.events
     assert vmi["metadata"] == {"name": "web", "namespace": "default", "uid": VMI_UID}
     assert (event.reason, event.is_warning) == ("OrphanLeft", True)
     assert event.message == (
@@ -94,10 +90,10 @@ async def test_a_hung_orphan_blocks_starts_until_the_deadline_only(stage: Stage)
     ends = guest.ends
     await stage.play(30)
     assert guest.ends > ends, "it is told on to end"
-    assert len(stage.told) == 1
+    assert len(stage.events) == 1
     guest.is_deaf = False
     await stage.play(30)
-    assert stage.clearing.orphans == 0
+    assert stage.recovery.orphans == 0
 
 
 async def test_repeated_silences_do_not_extend_the_deadline(stage: Stage) -> None:
@@ -107,8 +103,8 @@ async def test_repeated_silences_do_not_extend_the_deadline(stage: Stage) -> Non
     for _unused in range(4):
         await stage.play(LEASE_SECONDS + 10, is_cut_off=True)
         await stage.play(1)
-    assert stage.clearing.held == ""
-    assert [event.reason for _unused, event in stage.told] == ["OrphanLeft"]
+    assert stage.recovery.start_blocked_reason == ""
+    assert [event.reason for _unused, event in stage.events] == ["OrphanLeft"]
 
 
 @pytest.mark.parametrize("error", [Unavailable("cut off"), Forbidden("no")], ids=["not reached", "not allowed"])
@@ -117,36 +113,36 @@ async def test_without_an_api_server_nothing_ends_and_nothing_starts(stage: Stag
     stage.api.error = error
     await stage.play(3600, is_cut_off=True)
     assert guest.ends == 0
-    assert stage.clearing.held
+    assert stage.recovery.start_blocked_reason
     assert max(stage.rests) == 8.0
     stage.api.error = None
     await stage.play(10)
-    assert (guest.ends, stage.clearing.held) == (1, "")
+    assert (guest.ends, stage.recovery.start_blocked_reason) == (1, "")
 
 
 async def test_an_undecodable_vmi_makes_no_orphan(stage: Stage) -> None:
     guest = stage.add(FakeGuest(stage.clock))
     stage.api.store({**vmi_object("Running"), "metadata": {"name": "web", "namespace": "default", "uid": 7}})
     await stage.play(100)
-    assert (guest.ends, stage.clearing.held) == (0, "")
+    assert (guest.ends, stage.recovery.start_blocked_reason) == (0, "")
 
 
 async def test_a_silence_as_long_as_the_lease_repeats_all_questions(stage: Stage) -> None:
     guest = stage.add(FakeGuest(stage.clock))
     stage.api.store(vmi_object("Running"))
     await stage.play(100)
-    assert stage.clearing.held == ""
+    assert stage.recovery.start_blocked_reason == ""
 
     stage.api.error = Unavailable("cut off")
     await stage.play(LEASE_SECONDS - 1, is_cut_off=True)
-    assert stage.clearing.held == ""
+    assert stage.recovery.start_blocked_reason == ""
     await stage.play(2, is_cut_off=True)
-    assert stage.clearing.held, "before the Lease is renewed, too: a watch may be quicker"
+    assert stage.recovery.start_blocked_reason, "before the Lease is renewed, too: a watch may be quicker"
 
     stage.api.objects.clear()
     stage.api.error = None
     await stage.play(3)
-    assert (guest.ends, stage.clearing.held) == (1, "")
+    assert (guest.ends, stage.recovery.start_blocked_reason) == (1, "")
 
 
 async def test_a_silence_during_a_suspension_counts(stage: Stage) -> None:
@@ -157,9 +153,9 @@ async def test_a_silence_during_a_suspension_counts(stage: Stage) -> None:
     stage.heard.is_cut_off = True
     stage.clock.seconds += 3600
     stage.heard.beat()
-    assert stage.clearing.held
+    assert stage.recovery.start_blocked_reason
     await stage.play(1)
-    assert stage.clearing.held == ""
+    assert stage.recovery.start_blocked_reason == ""
     assert len(stage.api.gets) == 2
 
 
@@ -177,19 +173,10 @@ async def test_an_orphan_whose_end_cannot_be_verified_counts_as_running(stage: S
     guest.see(state=OFF)
     guest.is_up = stage.can_look = False
     await stage.play(30)
-    assert stage.clearing.held
+    assert stage.recovery.start_blocked_reason
     stage.can_look = True
     await stage.play(2)
-    assert stage.clearing.held == ""
-
-
-async def test_a_busy_orphan_is_ended_later(stage: Stage) -> None:
-    guest = stage.add(FakeGuest(stage.clock))
-    guest.is_busy = True
-    await stage.play(3)
-    guest.is_busy = False
-    await stage.play(3)
-    assert (guest.ends, stage.clearing.held) == (1, "")
+    assert stage.recovery.start_blocked_reason == ""
 
 
 async def test_a_failed_event_does_not_stop_the_recovery(stage: Stage) -> None:
@@ -199,6 +186,6 @@ async def test_a_failed_event_does_not_stop_the_recovery(stage: Stage) -> None:
     async def tell(*_unused: Any) -> None:
         raise Forbidden("no")
 
-    stage.clearing._tell = tell  # type: ignore[method-assign]
+    stage.recovery._record_event = tell  # type: ignore[method-assign]
     await stage.play(DEADLINE_SECONDS + 30)
-    assert stage.clearing.held == ""
+    assert stage.recovery.start_blocked_reason == ""

@@ -30,7 +30,7 @@ def running(status: VirtualMachineInstanceStatus) -> VirtualMachineInstance:
 
 
 def said(told: AgentState | None, before: VirtualMachineInstanceStatus) -> VirtualMachineInstanceStatus | None:
-    return derive_status(a_world(running(before), a_launcher(seen(told=told))), None)
+    return derive_status(a_world(running(before), a_launcher(seen(agent=told))), None)
 
 
 def must(status: VirtualMachineInstanceStatus | None) -> VirtualMachineInstanceStatus:
@@ -41,7 +41,7 @@ def must(status: VirtualMachineInstanceStatus | None) -> VirtualMachineInstanceS
 @pytest.fixture
 def started() -> VirtualMachineInstanceStatus:
     """Return the status of a guest that has just started, before its agent connects."""
-    return must(derive_status(a_world(a_vmi("Scheduled"), a_launcher(seen(told=GONE))), None))
+    return must(derive_status(a_world(a_vmi("Scheduled"), a_launcher(seen(agent=GONE))), None))
 
 
 def types(status: VirtualMachineInstanceStatus) -> set[str]:
@@ -89,7 +89,7 @@ def test_without_a_known_agent_state_the_status_stays(started: VirtualMachineIns
 
 def test_a_finished_run_has_no_agent(started: VirtualMachineInstanceStatus) -> None:
     status = must(said(TOLD, started))
-    over = must(derive_status(a_world(running(status), a_launcher(seen(OFF, told=None))), None))
+    over = must(derive_status(a_world(running(status), a_launcher(seen(OFF, agent=None))), None))
     assert over.phase == "Succeeded"
     assert types(over) == set()
 
@@ -137,7 +137,7 @@ def test_of_two_interfaces_with_the_same_mac_the_first_is_the_vmis(started: Virt
 
 def test_without_a_connection_the_answers_stay(started: VirtualMachineInstanceStatus) -> None:
     status = must(said(TOLD, started))
-    lost = a_launcher(seen(RUNNING, told=GONE, is_connected=False))
+    lost = a_launcher(seen(RUNNING, agent=GONE, is_connected=False))
     assert derive_status(a_world(running(status), lost), None) is None
 
 

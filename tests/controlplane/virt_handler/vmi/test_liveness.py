@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import pytest
 
+from controlplane.api.objects.pod import Pod
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.domain.state import Life, State
 from controlplane.virt_handler.vmi.liveness import (
@@ -39,177 +40,127 @@ from tests.controlplane.virt_handler.builders import (
 
 CRASHED = State(Life.SHUT_OFF, "crashed")
 DESTROYED = State(Life.SHUT_OFF, "destroyed")
-DEFINED = State(Life.SHUT_OFF, "unknown")
+DEFINED, STARTING = State(Life.SHUT_OFF, "unknown"), State(Life.PAUSED, "starting_up")
+PANICKED = State(Life.CRASHED, "panicked")
 
-ROWS: dict[str, tuple[Launcher, Liveness]] = {
-    "running": (a_launcher(seen()), Alive(RUNNING)),
-    "being started": (a_launcher(seen(State(Life.PAUSED, "starting_up"))), Unknown("QEMU is being started")),
-    "paused": (a_launcher(seen(State(Life.PAUSED, "user"))), Alive(State(Life.PAUSED, "user"))),
-    "shutting down": (a_launcher(seen(State(Life.SHUTTING_DOWN, "user"))), Alive(State(Life.SHUTTING_DOWN, "user"))),
-    "shut down by itself": (a_launcher(seen(OFF)), Dead("Succeeded")),
-    "QEMU killed": (a_launcher(seen(CRASHED)), Dead("Failed", "GuestCrashed", "QEMU crashed or was killed")),
-    "panicked": (
-        a_launcher(seen(State(Life.CRASHED, "panicked"))),
-        Dead("Failed", "GuestPanicked", "the guest's kernel panicked"),
-    ),
-    "switched off by its watchdog": (
-        a_launcher(seen(State(Life.CRASHED, "watchdog"))),
+NO_CONTACT, FOREIGN = Unknown("the launcher is not reached"), Unknown("the launcher's domain carries another identity")
+NOT_STARTED, KILLED = Unknown("the domain is not started"), Dead("Failed", "GuestCrashed", "QEMU crashed or was killed")
+EVICTED = Dead("Failed", "Evicted", "The node was low on memory.")
+TOO_LATE = "the guest did not shut down within its grace period and was ended"
+BY_DOMAIN: dict[str, tuple[LauncherStatus, Liveness]] = {
+    "running": (seen(), Alive(RUNNING)),
+    "being started": (seen(STARTING), Unknown("QEMU is being started")),
+    "paused": (seen(State(Life.PAUSED, "user")), Alive(State(Life.PAUSED, "user"))),
+    "shutting down": (seen(State(Life.SHUTTING_DOWN, "user")), Alive(State(Life.SHUTTING_DOWN, "user"))),
+    "shut down": (seen(OFF), Dead("Succeeded")),
+    "QEMU killed": (seen(CRASHED), KILLED),
+    "panicked": (seen(PANICKED), Dead("Failed", "GuestPanicked", "the guest's kernel panicked")),
+    "ended by its watchdog": (
+        seen(State(Life.CRASHED, "watchdog")),
         Dead("Failed", "GuestCrashed", "the guest's watchdog expired, which was to end its run"),
     ),
-    "crashed, nobody knows how": (
-        a_launcher(seen(State(Life.CRASHED, "unknown"))),
-        Dead("Failed", "GuestCrashed", "QEMU crashed or was killed"),
-    ),
-    "had to be destroyed": (
-        a_launcher(seen(DESTROYED)),
-        Dead("Failed", "ShutdownTimedOut", "the guest did not shut down within its grace period and was ended"),
-    ),
-    "destroyed, no grace": (a_launcher(seen(DESTROYED, observed=observed(grace=0))), Dead("Succeeded")),
-    "destroyed, no ACPI": (a_launcher(seen(DESTROYED, observed=observed(acpi=False))), Dead("Succeeded")),
-    "no contact yet": (a_launcher(), Unknown("the launcher is not reached")),
-    "contact lost while it ran": (a_launcher(seen(is_connected=False)), Unknown("the launcher is not reached")),
-    "contact lost after it ended, Pod still there": (
-        a_launcher(seen(OFF, is_connected=False)),
-        Unknown("the launcher is not reached"),
-    ),
-    "no domain": (a_launcher(seen(None)), Unknown("the domain is not started")),
-    "only defined": (a_launcher(seen(DEFINED)), Unknown("the domain is not started")),
-    "state not readable": (
-        a_launcher(seen(State(Life.UNKNOWN, "unknown"))),
-        Unknown("the domain is not started"),
-    ),
-    "another VMI's identity": (
-        a_launcher(seen(observed=observed(uid="other"))),
-        Unknown("the launcher's domain carries another identity"),
-    ),
-    "no identity": (
-        a_launcher(seen(CRASHED, observed=replace(observed(), identity=None))),
-        Unknown("the launcher's domain carries another identity"),
-    ),
-    "another Pod's identity": (
-        a_launcher(seen(CRASHED, observed=observed(pod_uid="other"))),
-        Unknown("the launcher's domain carries another identity"),
-    ),
-    "Pod succeeded": (a_launcher(pod=a_pod(phase="Succeeded", **ended(0))), Dead("Succeeded")),
-    "its kernel panicked, by the launcher's last words": (
-        a_launcher(pod=a_pod(phase="Failed", **ended(1, "the guest's kernel panicked"))),
-        Dead("Failed", "GuestPanicked", "the guest's kernel panicked"),
-    ),
-    "launcher's last words": (
-        a_launcher(pod=a_pod(phase="Failed", **ended(1, "no disk image in \x1b[31m/disk\n"))),
-        Dead("Failed", "LauncherFailed", "no disk image in [31m/disk"),
-    ),
-    "launcher ended, Pod phase not told yet": (
-        a_launcher(pod=a_pod(**ended(1, "QEMU died"))),
-        Dead("Failed", "LauncherFailed", "QEMU died"),
-    ),
-    "out of memory": (
-        a_launcher(pod=a_pod(phase="Failed", **ended(137, "", "OOMKilled"))),
-        Dead("Failed", "OOMKilled", "the launcher ended with exit code 137: OOMKilled"),
-    ),
-    "evicted": (
-        a_launcher(pod=a_pod(phase="Failed", reason="Evicted", message="The node was low on memory.")),
-        Dead("Failed", "Evicted", "The node was low on memory."),
-    ),
-    "evicted, and its launcher went quietly": (
-        a_launcher(pod=a_pod(phase="Failed", reason="Evicted", message="The node was low on memory.", **ended(0))),
-        Dead("Failed", "Evicted", "The node was low on memory."),
-    ),
-    "launcher went quietly, Pod phase not told yet": (a_launcher(pod=a_pod(**ended(0))), Dead("Succeeded")),
-    "refused by the kubelet after a reboot": (
-        a_launcher(pod=a_pod(phase="Failed", reason="UnexpectedAdmissionError", message="no devices")),
-        Dead("Failed", "UnexpectedAdmissionError", "no devices"),
-    ),
-    "failed without a word": (
-        a_launcher(pod=a_pod(phase="Failed")),
-        Dead("Failed", "PodFailed", "the launcher Pod failed and nothing says why"),
-    ),
-    "seen running while the API says the Pod failed": (a_launcher(seen(), a_pod(phase="Failed")), Alive(RUNNING)),
-    "cannot ever start": (
-        a_launcher(seen(None, failure=Failure("InvalidDomain", "no such CPU model"))),
+    "crashed, cause unknown": (seen(State(Life.CRASHED, "unknown")), KILLED),
+    "destroyed": (seen(DESTROYED), Dead("Failed", "ShutdownTimedOut", TOO_LATE)),
+    "destroyed, no grace": (seen(DESTROYED, observed=observed(grace=0)), Dead("Succeeded")),
+    "destroyed, no ACPI": (seen(DESTROYED, observed=observed(acpi=False)), Dead("Succeeded")),
+    "never connected": (LauncherStatus(is_here=True, is_admitted=True), NO_CONTACT),
+    "connection lost": (seen(is_connected=False), NO_CONTACT),
+    "connection lost after its end": (seen(OFF, is_connected=False), NO_CONTACT),
+    "no domain": (seen(None), NOT_STARTED),
+    "only defined": (seen(DEFINED), NOT_STARTED),
+    "unreadable state": (seen(State(Life.UNKNOWN, "unknown")), NOT_STARTED),
+    "unreadable description": (seen(RUNNING, observed=None), Alive(RUNNING)),
+    "another VMI's domain": (seen(observed=observed(uid="other")), FOREIGN),
+    "another Pod's domain": (seen(CRASHED, observed=observed(pod_uid="other")), FOREIGN),
+    "no identity": (seen(CRASHED, observed=replace(observed(), identity=None)), FOREIGN),
+    "cannot start": (
+        seen(None, failure=Failure("InvalidDomain", "no such CPU model")),
         Dead("Failed", "InvalidDomain", "no such CPU model"),
     ),
 }
+BY_POD: dict[str, tuple[Pod, Liveness]] = {
+    "succeeded": (a_pod(phase="Succeeded", **ended(0)), Dead("Succeeded")),
+    "panicked": (
+        a_pod(phase="Failed", **ended(1, "the guest's kernel panicked")),
+        Dead("Failed", "GuestPanicked", "the guest's kernel panicked"),
+    ),
+    "last words": (
+        a_pod(phase="Failed", **ended(1, "no disk image in \x1b[31m/disk\n")),
+        Dead("Failed", "LauncherFailed", "no disk image in [31m/disk"),
+    ),
+    "phase lags": (a_pod(**ended(1, "QEMU died")), Dead("Failed", "LauncherFailed", "QEMU died")),
+    "phase lags, exit code 0": (a_pod(**ended(0)), Dead("Succeeded")),
+    "out of memory": (
+        a_pod(phase="Failed", **ended(137, "", "OOMKilled")),
+        Dead("Failed", "OOMKilled", "the launcher ended with exit code 137: OOMKilled"),
+    ),
+    "evicted": (a_pod(phase="Failed", reason="Evicted", message="The node was low on memory."), EVICTED),
+    "evicted, exit code 0": (
+        a_pod(phase="Failed", reason="Evicted", message="The node was low on memory.", **ended(0)),
+        EVICTED,
+    ),
+    "refused by the kubelet": (
+        a_pod(phase="Failed", reason="UnexpectedAdmissionError", message="no devices"),
+        Dead("Failed", "UnexpectedAdmissionError", "no devices"),
+    ),
+    "no reason": (a_pod(phase="Failed"), Dead("Failed", "PodFailed", "the launcher Pod failed and nothing says why")),
+}
 
 
-@pytest.mark.parametrize(("launcher", "expected"), ROWS.values(), ids=ROWS)
-def test_the_verdict_needs_proof(launcher: Launcher, expected: Liveness) -> None:
-    assert judge(launcher, VMI_UID) == expected
+@pytest.mark.parametrize(("status", "expected"), BY_DOMAIN.values(), ids=BY_DOMAIN)
+def test_a_guest_is_judged_by_its_domain(status: LauncherStatus, expected: Liveness) -> None:
+    assert judge(a_launcher(status), VMI_UID) == expected
 
 
-@pytest.mark.parametrize(
-    ("status", "expected"),
-    [
-        (seen(None), True),
-        (seen(DEFINED), True),
-        (seen(State(Life.SHUT_OFF, "failed")), True),
-        (seen(OFF), False),
-        (seen(CRASHED), False),
-        (seen(RUNNING), False),
-        (seen(State(Life.PAUSED, "starting_up")), False),
-        (seen(State(Life.UNKNOWN, "unknown")), False),
-        (LauncherStatus(), False),
-        (seen(None, is_connected=False), False),
-        (seen(None, failure=Failure("x", "y")), False),
-    ],
-    ids=[
-        "no domain",
-        "only defined",
-        "its start failed",
-        "it ran and ended",
-        "it ran and crashed",
-        "it runs",
-        "it is being started",
-        "not readable",
-        "no contact",
-        "lost contact",
-        "never",
-    ],
-)
+@pytest.mark.parametrize(("pod", "expected"), BY_POD.values(), ids=BY_POD)
+def test_a_guest_without_a_domain_is_judged_by_its_pod(pod: Pod, expected: Liveness) -> None:
+    assert judge(a_launcher(pod=pod), VMI_UID) == expected
+    assert judge(a_launcher(seen(), pod), VMI_UID) == Alive(RUNNING)
+
+
+STARTABLE: dict[str, tuple[LauncherStatus, bool]] = {
+    "no domain": (seen(None), True),
+    "only defined": (seen(DEFINED), True),
+    "start failed": (seen(State(Life.SHUT_OFF, "failed")), True),
+    "ended": (seen(OFF), False),
+    "crashed": (seen(CRASHED), False),
+    "runs": (seen(RUNNING), False),
+    "being started": (seen(STARTING), False),
+    "unreadable": (seen(State(Life.UNKNOWN, "unknown")), False),
+    "never connected": (LauncherStatus(), False),
+    "connection lost": (seen(None, is_connected=False), False),
+    "failed for good": (seen(None, failure=Failure("x", "y")), False),
+}
+
+
+@pytest.mark.parametrize(("status", "expected"), STARTABLE.values(), ids=STARTABLE)
 def test_only_a_domain_that_never_ran_may_be_started(status: LauncherStatus, expected: bool) -> None:
     assert is_startable(status) is expected
 
 
-@pytest.mark.parametrize(
-    ("vmi", "launcher", "expected"),
-    [
-        (a_vmi("Running"), a_launcher(seen(CRASHED)), "GuestCrashed"),
-        (a_vmi("Running", deleting=True), a_launcher(seen(CRASHED)), "Deleted"),
-        (a_vmi("Running", deleting=True), a_launcher(seen(State(Life.CRASHED, "panicked"))), "GuestPanicked"),
-        (a_vmi("Running", deleting=True), a_launcher(seen(DESTROYED)), "ShutdownTimedOut"),
-        (
-            a_vmi("Running", deleting=True, terminationGracePeriodSeconds=0),
-            a_launcher(seen(DESTROYED)),
-            "Deleted",
-        ),
-        (a_vmi("Running"), a_launcher(seen(DESTROYED), gone=True), "PodRemoved"),
-        (a_vmi("Running"), a_launcher(seen(DESTROYED, observed=observed(acpi=False)), gone=True), "PodRemoved"),
-        (a_vmi("Running"), a_launcher(seen(CRASHED), gone=True), "PodRemoved"),
-        (a_vmi("Running"), a_launcher(seen(State(Life.CRASHED, "panicked")), gone=True), "GuestPanicked"),
-    ],
-    ids=[
-        "crashed",
-        "killed with its Pod while its VMI goes",
-        "panicked while its VMI goes",
-        "deaf until the end of its grace period",
-        "ended without a grace period",
-        "Pod removed by force, ended",
-        "Pod removed by force, ended, no ACPI",
-        "Pod removed by force, killed",
-        "Pod removed by force, panicked before",
-    ],
-)
-def test_a_requested_end_is_no_crash(vmi: VirtualMachineInstance, launcher: Launcher, expected: str) -> None:
+GOES = a_vmi("Running", deleting=True)
+NO_GRACE = a_vmi("Running", deleting=True, terminationGracePeriodSeconds=0)
+NO_ACPI = seen(DESTROYED, observed=observed(acpi=False))
+ENDS: dict[str, tuple[VirtualMachineInstance, Launcher, str]] = {
+    "crashed": (a_vmi("Running"), a_launcher(seen(CRASHED)), "GuestCrashed"),
+    "deleted, killed with its Pod": (GOES, a_launcher(seen(CRASHED)), "Deleted"),
+    "deleted, panicked": (GOES, a_launcher(seen(PANICKED)), "GuestPanicked"),
+    "deleted, grace period over": (GOES, a_launcher(seen(DESTROYED)), "ShutdownTimedOut"),
+    "deleted, no grace period": (NO_GRACE, a_launcher(seen(DESTROYED)), "Deleted"),
+    "deleted, shut down": (GOES, a_launcher(seen(OFF)), ""),
+    "deleted, no grace period, no ACPI": (NO_GRACE, a_launcher(NO_ACPI), ""),
+    "Pod removed": (a_vmi("Running"), a_launcher(seen(DESTROYED), gone=True), "PodRemoved"),
+    "Pod removed, no ACPI": (a_vmi("Running"), a_launcher(NO_ACPI, gone=True), "PodRemoved"),
+    "Pod removed, killed": (a_vmi("Running"), a_launcher(seen(CRASHED), gone=True), "PodRemoved"),
+    "Pod removed, panicked": (a_vmi("Running"), a_launcher(seen(PANICKED), gone=True), "GuestPanicked"),
+}
+
+
+@pytest.mark.parametrize(("vmi", "launcher", "reason"), ENDS.values(), ids=ENDS)
+def test_a_requested_end_is_no_crash(vmi: VirtualMachineInstance, launcher: Launcher, reason: str) -> None:
     liveness = judge_run(a_world(vmi, launcher))
     assert isinstance(liveness, Dead)
-    assert (liveness.outcome, liveness.reason) == ("Failed", expected)
-
-
-def test_a_guest_that_shut_down_on_deletion_has_succeeded() -> None:
-    assert judge_run(a_world(a_vmi("Running", deleting=True), a_launcher(seen(OFF)))) == Dead("Succeeded")
-    no_acpi = a_launcher(seen(DESTROYED, observed=observed(acpi=False)))
-    hurried = a_vmi("Running", deleting=True, terminationGracePeriodSeconds=0)
-    assert judge_run(a_world(hurried, no_acpi)) == Dead("Succeeded")
+    assert (liveness.outcome, liveness.reason) == ("Failed" if reason else "Succeeded", reason)
 
 
 SOUGHT = {
@@ -229,9 +180,7 @@ SOUGHT = {
         a_launcher(seen(State(Life.SHUT_OFF, "unknown"))),
         POD_UID,
     ),
-    "libvirt is not reached": (a_vmi("Running"), a_launcher(seen(None, is_connected=False)), ""),
     "never started": (a_vmi("Unknown"), a_launcher(seen(None)), ""),
-    "Scheduled": (a_vmi("Scheduled"), a_launcher(seen(None)), ""),
     "its Pod is not listed": (a_vmi("Running"), a_launcher(seen(), gone=True), POD_UID),
 }
 
@@ -257,10 +206,6 @@ def test_a_removed_launcher_counts_as_running_while_any_trace_is_left() -> None:
 def test_no_pod_is_missing_before_the_hand_over() -> None:
     assert missing_pod(a_world(None, a_launcher(seen(None, has_run=True)))) == ""
     assert missing_pod(a_world(a_vmi("Running"), are_launchers_known=False)) == ""
-
-
-def test_a_domain_without_a_read_description_is_not_foreign() -> None:
-    assert judge(a_launcher(seen(RUNNING, observed=None)), VMI_UID) == Alive(RUNNING)
 
 
 @pytest.mark.parametrize(

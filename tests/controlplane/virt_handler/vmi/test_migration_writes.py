@@ -12,11 +12,12 @@ import pytest
 
 from controlplane.api.objects.decode import encode
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
-from controlplane.virt_handler.vmi.migration_writes import writes_of
-from controlplane.virt_handler.vmi.ports import NoContact
+from controlplane.engine.errors import Conflict, Unavailable
+from controlplane.virt_handler.vmi.migration_writes import TRIES, writes_of
+from controlplane.virt_handler.vmi.ports import NoContact, Writes
 from controlplane.virt_handler.vmi.world import BeginTransfer
 from tests.controlplane.virt_handler.builders import POD_UID, a_launcher
-from tests.controlplane.virt_handler.moving import MIGRATION, ready
+from tests.controlplane.virt_handler.migrating import MIGRATION, begun, ready
 from tests.support.clock import SimulatedClock
 
 BEGIN = BeginTransfer(POD_UID, MIGRATION, "its target is ready")
@@ -28,22 +29,25 @@ class OneVmi:
     def __init__(self, vmi: VirtualMachineInstance) -> None:
         self.body = encode(vmi)
         self.patches: list[dict[str, Any]] = []
+        self.errors: list[Exception] = []
 
     async def get(self, *_unused: Any) -> dict[str, Any]:
         return self.body
 
     async def patch(self, _resource: Any, _key: Any, patch: dict[str, Any], **options: Any) -> None:
         self.patches.append({**options, **patch})
+        if self.errors:
+            raise self.errors.pop()
 
 
-async def begin(api: OneVmi) -> None:
+def writes(api: OneVmi) -> Writes:
     session: Any = SimpleNamespace(launcher=a_launcher)
-    await writes_of(ready(), BEGIN, session, api, SimulatedClock()).begin()  # type: ignore[arg-type]
+    return writes_of(ready(), BEGIN, session, api, SimulatedClock())  # type: ignore[arg-type]
 
 
 async def test_the_start_is_written_on_the_version_that_was_read() -> None:
     api = OneVmi(ready())
-    await begin(api)
+    await writes(api).begin()
     (patch,) = api.patches
     assert patch["status"]["migrationState"]["mode"] == "PreCopy"
     assert (patch["resource_version"], patch["uid"]) == (
@@ -52,8 +56,32 @@ async def test_the_start_is_written_on_the_version_that_was_read() -> None:
     )
 
 
-async def test_nothing_is_written_for_a_cancelled_migration() -> None:
+async def test_the_stop_is_written_only_after_the_start() -> None:
+    api = OneVmi(begun())
+    await writes(api).stop()
+    assert [patch["status"]["migrationState"] for patch in api.patches] == [{"mode": "Paused"}]
+    with pytest.raises(NoContact, match="it has begun already"):
+        await writes(api).begin()
+
+
+@pytest.mark.parametrize("conflicts", [1, TRIES])
+async def test_a_conflict_is_retried_on_the_current_vmi(conflicts: int) -> None:
+    api = OneVmi(ready())
+    api.errors = [Conflict("it has changed")] * conflicts
+    if conflicts < TRIES:
+        await writes(api).begin()
+    else:
+        with pytest.raises(NoContact, match="the VMI changes all the time"):
+            await writes(api).begin()
+    assert len(api.patches) == conflicts + (conflicts < TRIES)
+
+
+async def test_nothing_is_written_for_a_cancelled_migration_or_without_an_api_server() -> None:
     api = OneVmi(ready(abortRequested=True))
     with pytest.raises(NoContact, match="it is cancelled"):
-        await begin(api)
+        await writes(api).begin()
     assert api.patches == []
+    api = OneVmi(ready())
+    api.errors = [Unavailable("cut off")]
+    with pytest.raises(NoContact, match="cut off"):
+        await writes(api).begin()

@@ -12,13 +12,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from controlplane.api.objects.meta import Condition
 from controlplane.api.objects.resources import Key
 from controlplane.engine.errors import Conflict, Forbidden, Unavailable
 from controlplane.engine.ports import Json
-from controlplane.engine.reconcile import reconcile
 from controlplane.virt_handler.launchers.session import operation_name
-from controlplane.virt_handler.vmi.events import Told
+from controlplane.virt_handler.vmi.events import VmiEvent
 from controlplane.virt_handler.vmi.ports import NO_INPUTS, CannotLook, Granted, NoContact, OperationInputs
 from controlplane.virt_handler.vmi.reconciler import VmiReconciler
 from controlplane.virt_handler.vmi.world import (
@@ -40,7 +38,7 @@ from tests.controlplane.virt_handler.builders import NODE, OTHER, POD_UID, VMI_U
 from tests.controlplane.virt_handler.fakes import FakeApi, FakeCache, FakeClock
 
 KEY = Key("default", "web")
-CRASHED = Told("Stopped", "The VirtualMachineInstance crashed.", is_warning=True)
+CRASHED = VmiEvent("Stopped", "The VirtualMachineInstance crashed.", is_warning=True)
 LOOK = LookForLauncher(POD_UID, "test")
 
 
@@ -92,11 +90,17 @@ class FakeSessions:
 class Node:
     def __init__(self) -> None:
         self.vmis, self.sessions, self.clock = FakeCache(), FakeSessions(), FakeClock()
-        self.told: list[Told] = []
+        self.events: list[VmiEvent] = []
         self.api = FakeApi(self.vmis)
-        self.held = ""
+        self.start_blocked_reason = ""
         self.reconciler = VmiReconciler(
-            NODE, self.vmis, self.sessions, self.api, self.clock, tell=self._tell, held=lambda: self.held
+            NODE,
+            self.vmis,
+            self.sessions,
+            self.api,
+            self.clock,
+            record_event=self._record_event,
+            start_blocked_reason=lambda: self.start_blocked_reason,
         )
 
     def world(self) -> World:
@@ -104,8 +108,8 @@ class Node:
         assert world is not None
         return world
 
-    async def _tell(self, about: Json, told: Told) -> None:
-        self.told.append(told)
+    async def _record_event(self, about: Json, event: VmiEvent) -> None:
+        self.events.append(event)
 
 
 @pytest.fixture
@@ -130,18 +134,11 @@ def test_observe_fails_while_the_vmi_cache_is_incomplete(node: Node) -> None:
         node.reconciler.observe(KEY)
 
 
-async def test_a_reconcile_with_an_incomplete_cache_is_retried(node: Node) -> None:
-    """The RBAC role was missing for a minute, and a guest that ended meanwhile stayed Running until the next event."""
+def test_a_world_shows_what_is_known_of_pods_and_virt_node(node: Node) -> None:
     node.vmis.put(vmi_object("Running"))
-    node.vmis.synced = False
-    assert isinstance((await reconcile(node.reconciler, KEY)).error, Unavailable)
-
-
-@pytest.mark.parametrize("synced", [True, False])
-def test_a_world_shows_whether_all_pods_are_known(node: Node, synced: bool) -> None:
-    node.vmis.put(vmi_object("Running"))
-    node.sessions.synced = synced
-    assert node.world().are_launchers_known is synced
+    assert (node.world().are_launchers_known, node.world().node_trouble) == (True, None)
+    node.sessions.synced, node.sessions.node_trouble = False, NodeTrouble("not there", since=990.0)
+    assert (node.world().are_launchers_known, node.world().node_trouble) == (False, node.sessions.node_trouble)
 
 
 def test_a_grace_period_begins_when_the_deletion_is_first_observed(node: Node) -> None:
@@ -224,13 +221,6 @@ async def test_the_result_of_a_search_is_forgotten_when_the_pod_is_listed_again(
     assert node.world().look is None
 
 
-def test_a_missing_virt_node_is_in_the_world(node: Node) -> None:
-    node.vmis.put(vmi_object("Running"))
-    assert node.world().node_trouble is None
-    node.sessions.node_trouble = NodeTrouble("not there", since=990.0)
-    assert node.world().node_trouble == NodeTrouble("not there", since=990.0)
-
-
 async def test_a_failed_search_has_no_result(node: Node) -> None:
     node.vmis.put(vmi_object("Running"))
     node.sessions.traces = None
@@ -273,60 +263,53 @@ NEWER: dict[str, tuple[dict[str, Any], str]] = {
 }
 
 
-@pytest.mark.parametrize(("change", "said"), NEWER.values(), ids=NEWER.keys())
-async def test_a_start_is_authorized_by_the_current_vmi(node: Node, change: dict[str, Any], said: str) -> None:
-    """The cache lags, and the start may wait. The grant may be withdrawn meanwhile."""
-    contact = node.sessions.contact = FakeSession(a_launcher())
+async def begin_start(node: Node) -> Granted:
+    """Begin a start; return its authorization."""
+    session = node.sessions.contact = FakeSession(a_launcher())
     node.api.store(vmi_object())
-    world = node.world()
-    await node.reconciler.apply(world, StartDomain(POD_UID, "test"))
+    assert node.world().start_blocked_reason == ""
+    await node.reconciler.apply(node.world(), StartDomain(POD_UID, "test"))
+    assert session.asked == ["start domain"]
+    assert session.granted is not None
+    return session.granted
+
+
+@pytest.mark.parametrize(("change", "refusal"), NEWER.values(), ids=NEWER.keys())
+async def test_a_start_is_authorized_by_the_current_vmi(node: Node, change: dict[str, Any], refusal: str) -> None:
+    """The cache lags, and the start may wait. The grant may be withdrawn meanwhile."""
+    authorize = await begin_start(node)
     node.api.is_lagging = True
     newer = vmi_object()
     for part, values in change.items():
         newer[part] |= values
     node.api.store(newer)
-    assert contact.asked == ["start domain"]
-    assert contact.granted is not None
-    if said:
-        with pytest.raises(NoContact, match=said):
-            await contact.granted()
+    if refusal:
+        with pytest.raises(NoContact, match=refusal):
+            await authorize()
     else:
-        assert (await contact.granted()).metadata.uid == VMI_UID
+        assert (await authorize()).metadata.uid == VMI_UID
 
 
-async def test_a_start_is_not_authorized_without_the_api_server(node: Node) -> None:
-    contact = node.sessions.contact = FakeSession(a_launcher())
-    node.api.store(vmi_object())
-    await node.reconciler.apply(node.world(), StartDomain(POD_UID, "test"))
-    node.api.error = Unavailable("the API server is away")
-    assert contact.granted is not None
-    with pytest.raises(NoContact, match="the API server is away"):
-        await contact.granted()
-
-
-async def test_a_start_is_not_authorized_by_an_undecodable_vmi(node: Node) -> None:
-    """The start waits. This is no bug."""
-    contact = node.sessions.contact = FakeSession(a_launcher())
-    node.api.store(vmi_object())
-    await node.reconciler.apply(node.world(), StartDomain(POD_UID, "test"))
-    node.api.objects[KEY] |= {"spec": "nonsense"}
-    assert contact.granted is not None
-    with pytest.raises(NoContact, match="cannot ask whether the start is granted"):
-        await contact.granted()
-
-
-async def test_a_start_waits_if_the_nodes_recovery_begins(node: Node) -> None:
-    """A silence of the node may end during the start."""
-    contact = node.sessions.contact = FakeSession(a_launcher())
-    node.api.store(vmi_object())
-    world = node.world()
-    assert world.held == ""
-    await node.reconciler.apply(world, StartDomain(POD_UID, "test"))
-    node.held = "guests are being ended"
-    assert node.world().held == "guests are being ended"
-    assert contact.granted is not None
-    with pytest.raises(NoContact, match="the start has to wait: guests are being ended"):
-        await contact.granted()
+@pytest.mark.parametrize(
+    ("fault", "message"),
+    [
+        ("no API server", "cannot ask whether the start is granted: the API server is away"),
+        ("undecodable", "cannot ask whether the start is granted"),
+        ("recovery", "the start has to wait: guests are being ended"),
+    ],
+)
+async def test_a_start_waits_if_it_cannot_be_authorized_now(node: Node, fault: str, message: str) -> None:
+    authorize = await begin_start(node)
+    match fault:
+        case "no API server":
+            node.api.error = Unavailable("the API server is away")
+        case "undecodable":
+            node.api.objects[KEY] |= {"spec": "nonsense"}
+        case "recovery":
+            node.start_blocked_reason = "guests are being ended"
+            assert node.world().start_blocked_reason == "guests are being ended"
+    with pytest.raises(NoContact, match=message):
+        await authorize()
 
 
 @pytest.mark.parametrize(
@@ -369,32 +352,22 @@ async def test_a_status_is_written_only_on_the_observed_version(node: Node) -> N
         await node.reconciler.write_status(world, status)
 
 
-ENDS: dict[str, tuple[str, str, tuple[str, ...], Told | None]] = {
-    "it runs": ("Running", "", (), Told("Started", "VirtualMachineInstance started.")),
-    "shut down": ("Succeeded", "", (), Told("Stopped", "The VirtualMachineInstance was shut down.")),
-    "crashed": ("Failed", "GuestCrashed", ("QEMU crashed or was killed",), CRASHED),
-    "failed, and says why": (
-        "Failed",
-        "PodFailed",
-        ("no disk",),
-        Told("Stopped", "The VirtualMachineInstance failed: no disk", is_warning=True),
-    ),
-    "failed, and does not say why": ("Failed", "PodFailed", (), CRASHED),
-    "lost": ("Unknown", "", (), None),
+ENDS: dict[str, tuple[str, str, tuple[VmiEvent, ...]]] = {
+    "runs": ("Running", "", (VmiEvent("Started", "VirtualMachineInstance started."),)),
+    "shut down": ("Succeeded", "", (VmiEvent("Stopped", "The VirtualMachineInstance was shut down."),)),
+    "crashed": ("Failed", "GuestCrashed", (CRASHED,)),
+    "lost": ("Unknown", "", ()),
+    "unchanged": ("Scheduled", "another", ()),
 }
 
 
-@pytest.mark.parametrize(("phase", "reason", "words", "told"), ENDS.values(), ids=ENDS.keys())
-async def test_a_new_phase_has_an_event(
-    node: Node, phase: str, reason: str, words: tuple[str, ...], told: Told | None
-) -> None:
+@pytest.mark.parametrize(("phase", "reason", "events"), ENDS.values(), ids=ENDS)
+async def test_only_a_new_phase_has_an_event(node: Node, phase: str, reason: str, events: tuple[VmiEvent, ...]) -> None:
     node.api.store(vmi_object())
     world = node.world()
     assert world.vmi is not None
-    conditions = tuple(Condition(type="Synchronized", status="False", reason=reason, message=word) for word in words)
-    status = msgspec.structs.replace(world.vmi.status, phase=phase, reason=reason, conditions=conditions)
-    await node.reconciler.write_status(world, status)
-    assert node.told == ([] if told is None else [told])
+    await node.reconciler.write_status(world, msgspec.structs.replace(world.vmi.status, phase=phase, reason=reason))
+    assert (len(node.api.patches), tuple(node.events)) == (1, events)
 
 
 async def test_a_panic_has_its_own_event_before_the_end(node: Node) -> None:
@@ -403,16 +376,7 @@ async def test_a_panic_has_its_own_event_before_the_end(node: Node) -> None:
     assert world.vmi is not None
     status = msgspec.structs.replace(world.vmi.status, phase="Failed", reason="GuestPanicked")
     await node.reconciler.write_status(world, status)
-    assert [(event.reason, event.is_warning) for event in node.told] == [("GuestPanicked", True), ("Stopped", True)]
-    assert node.told[1] == CRASHED
-
-
-async def test_an_unchanged_phase_has_no_event(node: Node) -> None:
-    node.api.store(vmi_object("Running"))
-    world = node.world()
-    assert world.vmi is not None
-    await node.reconciler.write_status(world, msgspec.structs.replace(world.vmi.status, reason="another"))
-    assert (len(node.api.patches), node.told) == (1, [])
+    assert [(event.reason, event.is_warning) for event in node.events] == [("GuestPanicked", True), ("Stopped", True)]
 
 
 async def test_each_way_to_end_a_guest_has_one_event(node: Node) -> None:
@@ -424,7 +388,7 @@ async def test_each_way_to_end_a_guest_has_one_event(node: Node) -> None:
         await node.reconciler.apply(node.world(), Destroy(POD_UID, because="its grace period is over"))
 
     assert node.sessions.contact.asked == ["shut down", "destroy"] * 2
-    assert [(event.reason, event.message) for event in node.told] == [
+    assert [(event.reason, event.message) for event in node.events] == [
         ("ShuttingDown", "Signaled Graceful Shutdown: its VMI is deleted"),
         ("Deleted", "Signaled Deletion: its grace period is over"),
     ]
@@ -437,6 +401,6 @@ async def test_a_failed_event_does_not_prevent_the_end(node: Node, monkeypatch: 
     node.vmis.put(vmi_object("Running", deleting=True))
     node.sessions.launchers = (a_launcher(seen()),)
     node.sessions.contact = FakeSession(a_launcher(seen()))
-    monkeypatch.setattr(node.reconciler, "_tell", tell)
+    monkeypatch.setattr(node.reconciler, "_record_event", tell)
     await node.reconciler.apply(node.world(), ShutDown(POD_UID, because="its VMI is deleted"))
     assert node.sessions.contact.asked == ["shut down"]

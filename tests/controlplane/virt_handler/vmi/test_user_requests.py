@@ -9,7 +9,7 @@ from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.domain.state import Life, State
 from controlplane.links.handler import Verb
 from controlplane.virt_handler.vmi.user_requests import is_paused_by_user, refuse, user_pause_after
-from tests.controlplane.virt_handler.builders import a_vmi, seen, told_paused
+from tests.controlplane.virt_handler.builders import a_vmi, paused_vmi, seen
 
 RUNNING, BY_USER = State(Life.RUNNING, "booted"), State(Life.PAUSED, "user")
 BY_ERROR, BY_WATCHDOG = State(Life.PAUSED, "ioerror"), State(Life.PAUSED, "watchdog")
@@ -18,16 +18,16 @@ BY_ERROR, BY_WATCHDOG = State(Life.PAUSED, "ioerror"), State(Life.PAUSED, "watch
 @pytest.mark.parametrize(
     ("state", "remembered", "vmi", "expected"),
     [
-        (RUNNING, None, told_paused(), False),
-        (RUNNING, True, told_paused(), False),
-        (None, True, told_paused(), False),
+        (RUNNING, None, paused_vmi(), False),
+        (RUNNING, True, paused_vmi(), False),
+        (None, True, paused_vmi(), False),
         (BY_USER, None, None, True),
         (BY_USER, False, None, True),
         (BY_ERROR, True, None, True),
-        (BY_ERROR, False, told_paused(), False),
-        (BY_ERROR, None, told_paused(), True),
-        (BY_ERROR, None, told_paused(status="False"), False),
-        (BY_ERROR, None, told_paused("PausedIOError"), False),
+        (BY_ERROR, False, paused_vmi(), False),
+        (BY_ERROR, None, paused_vmi(), True),
+        (BY_ERROR, None, paused_vmi(status="False"), False),
+        (BY_ERROR, None, paused_vmi("PausedIOError"), False),
         (BY_ERROR, None, a_vmi("Running"), False),
         (BY_ERROR, None, None, False),
         (BY_WATCHDOG, True, None, True),

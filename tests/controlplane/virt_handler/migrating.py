@@ -18,7 +18,7 @@ BY_MIGRATION, MIGRATED = State(Life.PAUSED, "migration"), State(Life.SHUT_OFF, "
 WHOLE = State(Life.PAUSED, "user")
 
 
-def moving_object(
+def migrating_object(
     *, deleting: bool = False, owner: str = NODE, pods: tuple[str, ...] = (POD_UID,), **state: Any
 ) -> Any:
     """Return a running VMI with a migration. owner: its status.nodeName. state: more fields of migrationState."""
@@ -39,9 +39,9 @@ def moving_object(
     return body
 
 
-def moving(*, paused: bool = False, **state: Any) -> VirtualMachineInstance:
+def migrating(*, paused: bool = False, **state: Any) -> VirtualMachineInstance:
     """Return the decoded VMI. paused: a user paused it."""
-    body = moving_object(**state)
+    body = migrating_object(**state)
     if paused:
         body["status"]["conditions"] = [{"type": "Paused", "status": "True", "reason": "PausedByUser"}]
     return decode_vmi(body)
@@ -49,7 +49,7 @@ def moving(*, paused: bool = False, **state: Any) -> VirtualMachineInstance:
 
 def ready(**state: Any) -> VirtualMachineInstance:
     """The target waits for the source."""
-    return moving(targetNodeAddress="10.244.1.9", targetDirectMigrationNodePorts={"4711": 0}, **state)
+    return migrating(targetNodeAddress="10.244.1.9", targetDirectMigrationNodePorts={"4711": 0}, **state)
 
 
 def begun(**state: Any) -> VirtualMachineInstance:
