@@ -27,6 +27,7 @@ from controlplane.hypervisor.events import AgentChanged, ConnectionClosed, Event
 from controlplane.links.node.messages import Masquerade, PodInterface
 from controlplane.virt_handler.launchers.ports import Result
 from tests.controlplane.virt_handler.builders import ETH0, NOW, POD_UID
+from tests.support.store import merged
 
 
 class FakeClock:
@@ -378,18 +379,12 @@ class FakeCache:
     def keys(self) -> Collection[Key]:
         return list(self._raw)
 
-    def indexed(self, index: str, value: str) -> Collection[Key]:
-        raise KeyError(index)
-
     def subscribe(self, callback: Callable[[Key, bytes | None, bytes | None], None]) -> None:
         self._callbacks.append(callback)
 
     def end(self) -> None:
         """Drop all subscribers."""
         self._callbacks.clear()
-
-    def on_resource_version(self, callback: Callable[[int], None]) -> None:
-        """This fake has no resource versions."""
 
     def put(self, body: Json) -> None:
         meta = body["metadata"]
@@ -435,9 +430,6 @@ class FakeApi:
             raise NotFound(f"no {key}")
         return copy.deepcopy(self.objects[key])
 
-    async def create(self, resource: Resource, namespace: str, body: Json) -> Json:
-        raise NotImplementedError
-
     async def patch(
         self,
         resource: Resource,
@@ -456,31 +448,9 @@ class FakeApi:
         if resource_version != meta["resourceVersion"] or uid != meta["uid"]:
             raise Conflict(f"{key} has changed")
         self.patches.append(patch)
-        body["status"] = _merged(body.get("status", {}), patch["status"])
+        body["status"] = merged(body.get("status", {}), patch["status"])
         self.store(body)
         return body
-
-    async def delete(
-        self,
-        resource: Resource,
-        key: Key,
-        *,
-        uid: str,
-        resource_version: str | None = None,
-    ) -> None:
-        raise NotImplementedError
-
-
-def _merged(old: Any, patch: Any) -> Any:
-    if not isinstance(patch, Mapping):
-        return patch
-    new = dict(old) if isinstance(old, Mapping) else {}
-    for name, value in patch.items():
-        if value is None:
-            new.pop(name, None)
-        else:
-            new[name] = _merged(new.get(name), value)
-    return new
 
 
 async def until(is_so: Callable[[], bool], what: str = "it", *, clock: FakeClock | None = None) -> None:

@@ -23,15 +23,6 @@ def test_node_and_namespace_are_enough() -> None:
     assert settings.node_socket == "/run/virtops/node/virt-node.sock"
 
 
-def test_the_virt_node_socket_is_configurable() -> None:
-    assert read_settings({**LEAST, "NODE_SOCKET": "/elsewhere"}).node_socket == "/elsewhere"
-
-
-def test_the_image_is_read() -> None:
-    assert read_settings(LEAST).image == ""
-    assert read_settings({**LEAST, "CONTROL_PLANE_IMAGE": "plane:1"}).image == "plane:1"
-
-
 def test_addresses_and_networks_are_read() -> None:
     assert read_settings(LEAST).address == ""
     assert read_settings({**LEAST, "HEALTH_ADDRESS": "10.0.0.7"}).address == "10.0.0.7"

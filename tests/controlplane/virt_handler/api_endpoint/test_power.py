@@ -153,15 +153,6 @@ async def test_each_user_request_has_its_own_event() -> None:
     assert len({event.once for _unused, event in stage.events}) == 2
 
 
-async def test_a_refused_request_has_no_event() -> None:
-    stage = Stage()
-    stage.vmis.put(vmi_object("Running"))
-    stage.error = VerbRefused("VMI is not running")
-    await stage.ask()
-    await asyncio.sleep(0)
-    assert stage.events == []
-
-
 async def test_a_refused_event_does_not_fail_the_request() -> None:
     stage = Stage()
     stage.vmis.put(vmi_object("Running"))

@@ -31,7 +31,7 @@ from tests.controlplane.virt_handler.migrating import (
     ready,
 )
 
-DOOR = TunnelAddress("10.244.1.9", 4711)
+TUNNEL = TunnelAddress("10.244.1.9", 4711)
 PREPARE = PrepareNetwork(TARGET_POD, "a guest is to come to its launcher")
 DIAL = Dial(TARGET_POD, "a guest is to come to its launcher")
 OPEN = OpenTunnel(MIGRATION, "a guest is to come")
@@ -51,11 +51,15 @@ def launcher(status: LauncherStatus, **fields: Any) -> Launcher:
 
 
 def world(
-    vmi: VirtualMachineInstance | None, one: Launcher | None = None, *, door: TunnelAddress | None = None, **fields: Any
+    vmi: VirtualMachineInstance | None,
+    launcher: Launcher | None = None,
+    *,
+    tunnel: TunnelAddress | None = None,
+    **fields: Any,
 ) -> World:
-    is_open = frozenset({MIGRATION}) if door is not None else frozenset()
+    is_open = frozenset({MIGRATION}) if tunnel is not None else frozenset()
     inputs: dict[str, Any] = {"open_tunnels": is_open, "now": NOW, "monotonic": 1000.0, **fields}
-    return World(node=OTHER, vmi=vmi, launcher=one, tunnel=door, **inputs)
+    return World(node=OTHER, vmi=vmi, launcher=launcher, tunnel=tunnel, **inputs)
 
 
 FRESH = LauncherStatus(is_here=True)
@@ -65,96 +69,101 @@ FAILED = {"failed": True, "completed": True}
 
 ROWS: dict[str, tuple[World, Plan[Action]]] = {
     "no launcher": (world(migrating()), Plan()),
-    "a launcher that is not up": (world(migrating(), launcher(LauncherStatus())), Plan((OPEN,))),
+    "a launcher without a socket": (world(migrating(), launcher(LauncherStatus())), Plan((OPEN,))),
     "a launcher": (world(migrating(), launcher(FRESH)), Plan((PREPARE, OPEN))),
-    "a launcher, and a door": (world(migrating(), launcher(FRESH), door=DOOR), Plan((PREPARE,))),
-    "a launcher that has ended": (world(migrating(), launcher(FRESH, pod=a_pod(TARGET_POD, phase="Failed"))), Plan()),
-    "a launcher that is to go": (world(migrating(), launcher(FRESH, pod=a_pod(TARGET_POD, deleting=True))), Plan()),
-    "a launcher that is gone": (world(migrating(), launcher(FRESH, gone=True)), Plan()),
+    "a launcher and a tunnel": (world(migrating(), launcher(FRESH), tunnel=TUNNEL), Plan((PREPARE,))),
+    "a finished launcher": (world(migrating(), launcher(FRESH, pod=a_pod(TARGET_POD, phase="Failed"))), Plan()),
+    "a terminating launcher": (world(migrating(), launcher(FRESH, pod=a_pod(TARGET_POD, deleting=True))), Plan()),
+    "a removed launcher": (world(migrating(), launcher(FRESH, gone=True)), Plan()),
     "a network is being set up": (world(migrating(), launcher(FRESH, operation="prepare the network")), Plan((OPEN,))),
-    "a network of which nothing came": (
+    "network setup failed": (
         world(
             migrating(), launcher(FRESH, failed_operation=FailedOperation("no", is_refusal=True, at=1000.0, count=2))
         ),
         Plan((OPEN,), requeue_after=0.2),
     ),
     "a network": (world(migrating(), launcher(SET_UP)), Plan((DIAL, OPEN))),
-    "a network, and a door": (world(migrating(), launcher(SET_UP), door=DOOR), Plan((DIAL,))),
+    "a network and a tunnel": (world(migrating(), launcher(SET_UP), tunnel=TUNNEL), Plan((DIAL,))),
     "dialled": (
         world(migrating(), launcher(LauncherStatus(is_here=True, is_network_ready=True, is_admitted=True))),
         Plan((OPEN,)),
     ),
     "in contact": (world(migrating(), launcher(target())), Plan((OPEN,))),
-    "a door": (world(ready(), launcher(target()), door=DOOR), Plan()),
-    "on its way": (world(begun(), launcher(target(BY_MIGRATION)), door=DOOR), Plan()),
-    "whole, and not given to it": (world(begun(), launcher(target(WHOLE)), door=DOOR), Plan()),
-    "moved, and not given to it": (world(begun(completed=True), launcher(target(RUNNING)), door=DOOR), Plan((CLOSE,))),
-    "moved, no door": (world(begun(completed=True), launcher(target(RUNNING))), Plan()),
-    "given to it": (world(come(), launcher(target(RUNNING)), door=DOOR), Plan((CLOSE,))),
-    "given to it, no door": (world(come(), launcher(target(RUNNING))), Plan()),
-    "failed": (world(begun(**FAILED), launcher(target()), door=DOOR), Plan((CLOSE,))),
+    "a tunnel": (world(ready(), launcher(target()), tunnel=TUNNEL), Plan()),
+    "on its way": (world(begun(), launcher(target(BY_MIGRATION)), tunnel=TUNNEL), Plan()),
+    "complete, not committed": (world(begun(), launcher(target(WHOLE)), tunnel=TUNNEL), Plan()),
+    "moved, not committed": (world(begun(completed=True), launcher(target(RUNNING)), tunnel=TUNNEL), Plan((CLOSE,))),
+    "moved, no tunnel": (world(begun(completed=True), launcher(target(RUNNING))), Plan()),
+    "committed": (world(come(), launcher(target(RUNNING)), tunnel=TUNNEL), Plan((CLOSE,))),
+    "committed, no tunnel": (world(come(), launcher(target(RUNNING))), Plan()),
+    "failed": (world(begun(**FAILED), launcher(target()), tunnel=TUNNEL), Plan((CLOSE,))),
     "failed, its guest is here": (world(begun(**FAILED), launcher(target(WHOLE))), Plan((END,), 10.0)),
-    "failed, its guest was told": (
+    "failed, its guest was destroyed a moment ago": (
         world(begun(**FAILED), launcher(target(WHOLE, destroy_asked_at=997.0))),
         Plan(requeue_after=7.0),
     ),
     "failed, its guest has ended": (world(begun(**FAILED), launcher(target(OFF))), Plan()),
-    "failed, and it is this Pod's by a later grant": (
+    "failed, and this Pod has a later grant": (
         world(begun(**FAILED, owner=OTHER, pods=(TARGET_POD,)), launcher(target(RUNNING))),
         Plan(),
     ),
-    "another migration by now": (world(migrating(migrationUid="other"), launcher(target()), door=DOOR), Plan((CLOSE,))),
-    "to another node by now": (world(migrating(targetNode=NODE), launcher(target()), door=DOOR), Plan((CLOSE,))),
-    "gone": (world(None, door=DOOR), Plan((CLOSE,))),
-    "gone, no door": (world(None), Plan()),
+    "another migration by now": (
+        world(migrating(migrationUid="other"), launcher(target()), tunnel=TUNNEL),
+        Plan((CLOSE,)),
+    ),
+    "to another node by now": (world(migrating(targetNode=NODE), launcher(target()), tunnel=TUNNEL), Plan((CLOSE,))),
+    "gone": (world(None, tunnel=TUNNEL), Plan((CLOSE,))),
+    "gone, no tunnel": (world(None), Plan()),
 }
 
 
-@pytest.mark.parametrize("name", ROWS)
-def test_the_target_takes_the_next_step(name: str) -> None:
-    before, plan = ROWS[name]
+@pytest.mark.parametrize(("before", "plan"), ROWS.values(), ids=ROWS)
+def test_the_target_takes_the_next_step(before: World, plan: Plan[Action]) -> None:
     assert decide(before) == plan
 
 
 ADDRESS = {"target_node_address": "10.244.1.9", "target_direct_migration_node_ports": {"4711": 0}}
 REFUSALS = FailedOperation("no tap", is_refusal=True, at=1000.0, count=TRIES + 1)
-TOLD: dict[str, tuple[World, dict[str, Any] | None]] = {
-    "no door": (world(migrating(), launcher(target())), None),
-    "a door": (world(migrating(), launcher(target()), door=DOOR), ADDRESS),
-    "a door, and no contact yet": (world(migrating(), launcher(SET_UP), door=DOOR), None),
-    "told": (world(ready(), launcher(target()), door=DOOR), None),
-    "another door, of another process": (
-        world(ready(), launcher(target()), door=TunnelAddress("10.244.1.8", 5000)),
+REPORTS: dict[str, tuple[World, dict[str, Any] | None]] = {
+    "no tunnel": (world(migrating(), launcher(target())), None),
+    "a tunnel": (world(migrating(), launcher(target()), tunnel=TUNNEL), ADDRESS),
+    "a tunnel, not connected yet": (world(migrating(), launcher(SET_UP), tunnel=TUNNEL), None),
+    "reported": (world(ready(), launcher(target()), tunnel=TUNNEL), None),
+    "another tunnel, of another process": (
+        world(ready(), launcher(target()), tunnel=TunnelAddress("10.244.1.8", 5000)),
         {"target_node_address": "10.244.1.8", "target_direct_migration_node_ports": {"5000": 0}},
     ),
-    "another door, and it has begun": (
-        world(begun(), launcher(target()), door=TunnelAddress("10.244.1.8", 5000)),
+    "another tunnel, and it has begun": (
+        world(begun(), launcher(target()), tunnel=TunnelAddress("10.244.1.8", 5000)),
         None,
     ),
     "on its way": (
-        world(begun(), launcher(target(BY_MIGRATION)), door=DOOR),
+        world(begun(), launcher(target(BY_MIGRATION)), tunnel=TUNNEL),
         {"target_node_domain_detected": True, "target_node_domain_ready_timestamp": None},
     ),
-    "whole, and not let go on": (world(begun(targetNodeDomainDetected=True), launcher(target(WHOLE)), door=DOOR), None),
+    "complete, not resumed": (
+        world(begun(targetNodeDomainDetected=True), launcher(target(WHOLE)), tunnel=TUNNEL),
+        None,
+    ),
     "running": (
-        world(begun(), launcher(target(RUNNING)), door=DOOR),
+        world(begun(), launcher(target(RUNNING)), tunnel=TUNNEL),
         {"target_node_domain_ready_timestamp": "2023-11-14T22:13:20Z"},
     ),
-    "running, as was told": (
+    "running, reported": (
         world(begun(targetNodeDomainDetected=True, targetNodeDomainReadyTimestamp=BEGUN), launcher(target(RUNNING))),
         None,
     ),
-    "a domain of another": (world(begun(), launcher(target(WHOLE, pod_uid="other"))), None),
-    "nobody looks": (world(begun(), launcher(target(WHOLE, is_connected=False))), None),
+    "a foreign domain": (world(begun(), launcher(target(WHOLE, pod_uid="other"))), None),
+    "not connected": (world(begun(), launcher(target(WHOLE, is_connected=False))), None),
     "no network, for good": (
         world(migrating(), launcher(FRESH, failed_operation=REFUSALS)),
         {"failed": True, "completed": True, "failure_reason": "the target cannot be prepared: no tap"},
     ),
     "no network, and it has begun": (world(begun(), launcher(FRESH, failed_operation=REFUSALS)), None),
-    "moved": (world(begun(completed=True), launcher(target(RUNNING)), door=DOOR), None),
-    "failed": (world(begun(**FAILED), launcher(target()), door=DOOR), None),
-    "given to it": (world(come(), launcher(target(RUNNING)), door=DOOR), None),
-    "gone": (world(None, door=DOOR), None),
+    "moved": (world(begun(completed=True), launcher(target(RUNNING)), tunnel=TUNNEL), None),
+    "failed": (world(begun(**FAILED), launcher(target()), tunnel=TUNNEL), None),
+    "committed": (world(come(), launcher(target(RUNNING)), tunnel=TUNNEL), None),
+    "gone": (world(None, tunnel=TUNNEL), None),
 }
 
 
@@ -173,19 +182,18 @@ def test_a_node_without_a_migration_address_fails_the_migration_before_it_starts
 @pytest.mark.parametrize(
     ("vmi", "problem"),
     [
-        (migrating(), RefusedStep(OPEN, Invalid("the other has not said by what it is known"))),
+        (migrating(), RefusedStep(OPEN, Invalid("no certificate"))),
         (migrating(), RefusedStep(DIAL, NoMigrationAddress("no address on migration0"))),
         (begun(), NOWHERE),
     ],
-    ids=["what may pass", "another step", "begun"],
+    ids=["temporary", "another step", "begun"],
 )
 def test_no_other_refused_step_fails_a_migration(vmi: VirtualMachineInstance, problem: RefusedStep[Action]) -> None:
     assert derive_status(world(vmi, launcher(target())), problem) is None
 
 
-@pytest.mark.parametrize("name", TOLD)
-def test_the_target_reports_its_status(name: str) -> None:
-    before, expected = TOLD[name]
+@pytest.mark.parametrize(("before", "expected"), REPORTS.values(), ids=REPORTS)
+def test_the_target_reports_its_status(before: World, expected: dict[str, Any] | None) -> None:
     status = derive_status(before)
     if expected is None:
         assert status is None

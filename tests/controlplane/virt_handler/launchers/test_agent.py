@@ -105,16 +105,6 @@ class _Rushing(FakeClock):
         self._other.seconds += 3600
 
 
-async def test_a_disconnected_agent_is_published_with_nothing_left() -> None:
-    stage, guest = Asked(), await a_guest(FakeAgent())
-    async with stage.following():
-        stage.agent.look(guest, is_connected=True)
-        await stage.rounds(1)
-        stage.agent.look(guest, is_connected=False)
-        await stage.rounds(2)
-    assert stage.states[1] == AgentState()
-
-
 async def test_a_paused_guest_is_not_asked_and_keeps_its_agent() -> None:
     agent = FakeAgent()
     stage, guest = Asked(), await a_guest(agent)

@@ -36,26 +36,6 @@ async def test_a_failing_connection_does_not_end_the_others(tmp_path: pathlib.Pa
     assert open_things() == before
 
 
-async def test_concurrent_connections_are_limited(tmp_path: pathlib.Path) -> None:
-    leave = asyncio.Event()
-
-    async def serve(connection: socket.socket) -> None:
-        connection.send(b"served")
-        await leave.wait()
-
-    reception = Acceptor(listen_at(tmp_path / "s"), serve, most=2)
-    async with asyncio.timeout(SECONDS):
-        streams = [await asyncio.open_unix_connection(tmp_path / "s") for _unused in range(3)]
-        assert [await reader.read(6) for reader, _writer in streams] == [b"served", b"served", b""]
-        leave.set()
-        assert [await reader.read(-1) for reader, _writer in streams] == [b"", b"", b""]
-        reader, writer = await asyncio.open_unix_connection(tmp_path / "s")
-        assert await reader.read(6) == b"served"
-    for connected in (writer, *(writer for _reader, writer in streams)):
-        connected.close()
-    await reception.close()
-
-
 async def test_the_total_of_connections_is_limited(tmp_path: pathlib.Path) -> None:
     async def serve(connection: socket.socket) -> None:
         connection.send(b"served")

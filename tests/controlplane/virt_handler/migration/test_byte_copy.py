@@ -71,21 +71,6 @@ async def test_bytes_arrive_in_order_in_both_directions() -> None:
     far[1].close()
 
 
-async def test_a_half_closed_connection_still_carries_the_answer() -> None:
-    path = Path()
-    near, far = await path.open()
-    near[1].write(b"a question")
-    near[1].write_eof()
-    async with asyncio.timeout(SECONDS):
-        assert await far[0].read(-1) == b"a question"
-        far[1].write(b"an answer")
-        far[1].write_eof()
-        assert await near[0].read(-1) == b"an answer"
-    await path.ended()
-    near[1].close()
-    far[1].close()
-
-
 async def test_a_peer_that_reads_nothing_stops_the_sender() -> None:
     path = Path()
     near, far = await path.open()

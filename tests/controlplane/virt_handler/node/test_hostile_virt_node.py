@@ -149,17 +149,6 @@ async def test_no_descriptor_does_harm(kind: str) -> None:
 
 
 @pytest.mark.usefixtures("descriptors_before")
-async def test_a_silent_virt_node_blocks_no_request() -> None:
-    hostile = Hostile(greets=False)
-    client = NodeClient(hostile.dial, no_pause)
-    async with linked(client):
-        await until(lambda: bool(hostile.ends), "a connection")
-        with pytest.raises(NodeError, match="not there"):
-            await client.find_traces(POD_UID)
-    hostile.close()
-
-
-@pytest.mark.usefixtures("descriptors_before")
 @pytest.mark.parametrize("message", [NodeState(), Done(99)], ids=lambda case: type(case).__name__)
 async def test_a_flood_does_not_block_the_event_loop(message: FromNode) -> None:
     """Other tasks run between two packets, however many packets wait."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from controlplane.api.objects.decode import decode, decode_vmi
+from controlplane.api.objects.decode import decode, decode_vmi, encode
 from controlplane.api.objects.pod import Pod
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.domain.state import Life, State
@@ -15,12 +15,14 @@ from controlplane.virt_handler.node_recovery.orphans import (
     END_AGAIN_SECONDS,
     Orphan,
     Round,
+    Run,
     Seen,
     decide_orphans,
     orphan_reason,
 )
 from controlplane.virt_handler.vmi.world import Launcher, LauncherStatus, Traces
 from tests.controlplane.virt_handler.builders import (
+    NODE,
     OFF,
     OTHER,
     POD_UID,
@@ -32,6 +34,7 @@ from tests.controlplane.virt_handler.builders import (
     seen,
     vmi_object,
 )
+from tests.controlplane.virt_handler.migrating import come
 
 NOW = 1000.0
 ORPHAN = Orphan(POD_UID, "its run is over")
@@ -52,27 +55,32 @@ def granted(*pods: str) -> VirtualMachineInstance:
     return decode_vmi(body)
 
 
-@pytest.mark.parametrize(
-    ("vmi", "said"),
-    [
-        pytest.param(None, f"the API server knows no VMI of UID {VMI_UID}", id="gone"),
-        pytest.param(another(), f"the API server knows no VMI of UID {VMI_UID}", id="another of its name"),
-        pytest.param(granted("cccc0000"), "its VMI was granted to another Pod", id="granted elsewhere"),
-        pytest.param(a_vmi("Failed"), "its run is over", id="failed"),
-        pytest.param(a_vmi("Succeeded"), "its run is over", id="succeeded"),
-        pytest.param(a_vmi("Running"), "", id="runs here"),
-        pytest.param(a_vmi("Unknown"), "", id="nobody knew how it is"),
-        pytest.param(a_vmi("Running", deleting=True), "", id="being deleted: it has a grace period"),
-        pytest.param(a_vmi("Scheduling"), "", id="before the hand-over"),
-        pytest.param(a_vmi("Scheduled"), "", id="handed over"),
-        pytest.param(granted(POD_UID, "cccc0000"), "", id="granted to two: nothing follows"),
-        pytest.param(a_vmi("Levitating"), "", id="a phase of another version"),
-    ],
-)
+UNKNOWN_UID, ELSEWHERE = f"the API server knows no VMI of UID {VMI_UID}", "its VMI was granted to another Pod"
+REASONS: dict[str, tuple[VirtualMachineInstance | None, str]] = {
+    "gone": (None, UNKNOWN_UID),
+    "another of its name": (another(), UNKNOWN_UID),
+    "granted elsewhere": (granted("cccc0000"), ELSEWHERE),
+    "failed": (a_vmi("Failed"), "its run is over"),
+    "succeeded": (a_vmi("Succeeded"), "its run is over"),
+    "runs here": (a_vmi("Running"), ""),
+    "unknown": (a_vmi("Unknown"), ""),
+    "deleting: it has a grace period": (a_vmi("Running", deleting=True), ""),
+    "before the hand-over": (a_vmi("Scheduling"), ""),
+    "handed over": (a_vmi("Scheduled"), ""),
+    "granted to two": (granted(POD_UID, "cccc0000"), ""),
+    "phase of another version": (a_vmi("Levitating"), ""),
+    "migrates here": (come(owner=NODE, pods=("cccc0000",), targetPodUID=POD_UID, completed=False), ""),
+    "migration to here failed": (come(owner=NODE, pods=("cccc0000",), targetPodUID=POD_UID, failed=True), ELSEWHERE),
+    "migrates elsewhere": (come(owner=NODE, pods=("cccc0000",), completed=False), ELSEWHERE),
+}
+
+
+@pytest.mark.parametrize(("vmi", "reason"), REASONS.values(), ids=REASONS)
 def test_only_the_api_server_decides_that_a_launcher_is_an_orphan(
-    vmi: VirtualMachineInstance | None, said: str
+    vmi: VirtualMachineInstance | None, reason: str
 ) -> None:
-    assert orphan_reason(a_launcher(seen()), vmi) == said
+    run = None if vmi is None else decode(encode(vmi), Run)
+    assert orphan_reason(a_launcher(seen()), run) == reason
 
 
 def test_a_pod_without_an_owner_is_no_orphan() -> None:
@@ -81,58 +89,32 @@ def test_a_pod_without_an_owner_is_no_orphan() -> None:
     assert orphan_reason(a_launcher(seen(), decode(body, Pod)), None) == ""
 
 
-@pytest.mark.parametrize(
-    ("launcher", "traces", "expected"),
-    [
-        pytest.param(a_launcher(seen()), WITH_QEMU, Round(end=(ORPHAN,), left=(ORPHAN,)), id="it runs"),
-        pytest.param(a_launcher(seen()), NOTHING, Round(end=(ORPHAN,), left=(ORPHAN,)), id="libvirt says that it runs"),
-        pytest.param(a_launcher(seen()), None, Round(end=(ORPHAN,), left=(ORPHAN,)), id="the node cannot be asked"),
-        pytest.param(
-            a_launcher(seen(State(Life.PAUSED, "starting_up"))),
-            WITH_QEMU,
-            Round(end=(ORPHAN,), left=(ORPHAN,)),
-            id="it is being started",
-        ),
-        pytest.param(
-            a_launcher(seen(), operation="destroy"), WITH_QEMU, Round(left=(ORPHAN,)), id="a verb is under way"
-        ),
-        pytest.param(
-            a_launcher(seen(destroy_asked_at=NOW - END_AGAIN_SECONDS + 1)),
-            WITH_QEMU,
-            Round(left=(ORPHAN,)),
-            id="told just now",
-        ),
-        pytest.param(
-            a_launcher(seen(destroy_asked_at=NOW - END_AGAIN_SECONDS)),
-            WITH_QEMU,
-            Round(end=(ORPHAN,), left=(ORPHAN,)),
-            id="told, and nothing came of it",
-        ),
-        pytest.param(a_launcher(seen(OFF)), NOTHING, Round(), id="down"),
-        pytest.param(
-            a_launcher(seen(OFF), operation="start"),
-            NOTHING,
-            Round(left=(ORPHAN,)),
-            id="down, and a start is under way that began before the node was away",
-        ),
-        pytest.param(a_launcher(seen(OFF)), WITH_QEMU, Round(left=(ORPHAN,)), id="libvirt says so, its QEMU is there"),
-        pytest.param(a_launcher(seen(OFF)), None, Round(left=(ORPHAN,)), id="libvirt says so, the node does not"),
-        pytest.param(
-            a_launcher(LauncherStatus(is_here=True)),
-            WITH_QEMU,
-            Round(dial=(ORPHAN,), left=(ORPHAN,)),
-            id="not dialled by this process",
-        ),
-        pytest.param(a_launcher(LauncherStatus(is_here=True)), NOTHING, Round(), id="not dialled, nothing to be ended"),
-        pytest.param(a_launcher(UNREACHED), WITH_QEMU, Round(left=(ORPHAN,)), id="not reached"),
-        pytest.param(a_launcher(UNREACHED, gone=True), NOTHING, Round(), id="gone with its Pod"),
-        pytest.param(
-            a_launcher(UNREACHED, a_pod(phase="Failed")), WITH_QEMU, Round(left=(ORPHAN,)), id="failed by others' word"
-        ),
-        pytest.param(None, WITH_QEMU, Round(left=(ORPHAN,)), id="not known, and its QEMU is there"),
-        pytest.param(None, NOTHING, Round(), id="not known, nothing is there"),
-    ],
-)
+END, LEFT, DOWN = Round(end=(ORPHAN,), left=(ORPHAN,)), Round(left=(ORPHAN,)), Round()
+NOT_DIALLED = a_launcher(LauncherStatus(is_here=True))
+RECENTLY, LONG_AGO = NOW - END_AGAIN_SECONDS + 1, NOW - END_AGAIN_SECONDS
+ROUNDS: dict[str, tuple[Launcher | None, Traces | None, Round]] = {
+    "runs": (a_launcher(seen()), WITH_QEMU, END),
+    "runs, by libvirt": (a_launcher(seen()), NOTHING, END),
+    "runs, search failed": (a_launcher(seen()), None, END),
+    "being started": (a_launcher(seen(State(Life.PAUSED, "starting_up"))), WITH_QEMU, END),
+    "during an operation": (a_launcher(seen(), operation="destroy"), WITH_QEMU, LEFT),
+    "destroyed a moment ago": (a_launcher(seen(destroy_asked_at=RECENTLY)), WITH_QEMU, LEFT),
+    "destroyed without effect": (a_launcher(seen(destroy_asked_at=LONG_AGO)), WITH_QEMU, END),
+    "down": (a_launcher(seen(OFF)), NOTHING, DOWN),
+    "down, during a start": (a_launcher(seen(OFF), operation="start"), NOTHING, LEFT),
+    "down, by libvirt, QEMU runs": (a_launcher(seen(OFF)), WITH_QEMU, LEFT),
+    "down, by libvirt, search failed": (a_launcher(seen(OFF)), None, LEFT),
+    "not dialled": (NOT_DIALLED, WITH_QEMU, Round(dial=(ORPHAN,), left=(ORPHAN,))),
+    "not dialled, down": (NOT_DIALLED, NOTHING, DOWN),
+    "not reached": (a_launcher(UNREACHED), WITH_QEMU, LEFT),
+    "removed with its Pod": (a_launcher(UNREACHED, gone=True), NOTHING, DOWN),
+    "Pod failed": (a_launcher(UNREACHED, a_pod(phase="Failed")), WITH_QEMU, LEFT),
+    "not known, QEMU runs": (None, WITH_QEMU, LEFT),
+    "not known, down": (None, NOTHING, DOWN),
+}
+
+
+@pytest.mark.parametrize(("launcher", "traces", "expected"), ROUNDS.values(), ids=ROUNDS)
 def test_an_orphan_is_ended_until_it_is_known_to_be_down(
     launcher: Launcher | None, traces: Traces | None, expected: Round
 ) -> None:

@@ -202,20 +202,6 @@ async def test_connected_guests_end_before_finished_launchers_are_asked_about(st
     assert len(server.asked) == MANY + 1
 
 
-async def test_a_hung_search_for_traces_delays_no_other(stage: Stage) -> None:
-    stuck, gone = a_guest(stage, "a-stuck"), a_guest(stage, "gone")
-    original = stage.find_traces
-
-    async def find_traces(pod_uid: str) -> Traces:
-        if pod_uid == "a-stuck-pod":
-            await until(lambda: stage.recovery.orphans == 1, "the look at the other")
-        return await original(pod_uid)
-
-    stage.find_traces = find_traces  # type: ignore[method-assign]
-    await stage.play(5)
-    assert (stuck.ends, gone.ends, stage.recovery.start_blocked_reason) == (1, 1, "")
-
-
 async def test_a_hung_event_does_not_delay_the_recovery(stage: Stage, server: Server) -> None:
     """The storage of Events may be down while the node recovers with an orphan."""
     a_guest(stage, "left").is_deaf = True

@@ -21,60 +21,37 @@ def granted(**pods: str) -> VirtualMachineInstance:
     return msgspec.structs.replace(GRANTED, status=msgspec.structs.replace(GRANTED.status, active_pods=pods))
 
 
-@pytest.mark.parametrize(
-    ("world", "launcher"),
-    [
-        (a_world(None, MINE), None),
-        (a_world(WAITING), None),
-        (a_world(WAITING, MINE), MINE),
-        (a_world(WAITING, MINE, ANOTHER), None),
-        (a_world(GRANTED, MINE), MINE),
-        (a_world(GRANTED, ANOTHER, MINE), MINE),
-        (a_world(GRANTED, ANOTHER), None),
-        (a_world(granted(**{POD_UID: NODE, "another": NODE}), MINE, ANOTHER), None),
-    ],
-    ids=[
-        "a VMI that was not handed over",
-        "none",
-        "before the grant the only one",
-        "before the grant one of two: nobody knows which",
-        "the granted one",
-        "the granted one of two",
-        "one that was not granted",
-        "two were granted: nobody knows which",
-    ],
-)
+TWO = granted(**{POD_UID: NODE, "another": NODE})
+LAUNCHERS: dict[str, tuple[World, Launcher | None]] = {
+    "not handed over": (a_world(None, MINE), None),
+    "none": (a_world(WAITING), None),
+    "before the grant, the only one": (a_world(WAITING, MINE), MINE),
+    "before the grant, one of two": (a_world(WAITING, MINE, ANOTHER), None),
+    "granted": (a_world(GRANTED, MINE), MINE),
+    "granted, one of two": (a_world(GRANTED, ANOTHER, MINE), MINE),
+    "not granted": (a_world(GRANTED, ANOTHER), None),
+    "two granted": (a_world(TWO, MINE, ANOTHER), None),
+}
+MISSING: dict[str, tuple[World, str]] = {
+    "not handed over": (a_world(None), ""),
+    "nothing granted": (a_world(WAITING), ""),
+    "not listed": (a_world(GRANTED), POD_UID),
+    "listed": (a_world(GRANTED, MINE), ""),
+    "removed, still connected": (a_world(GRANTED, LEFT), POD_UID),
+    "incomplete list": (a_world(GRANTED, are_launchers_known=False), ""),
+    "granted elsewhere": (a_world(granted(**{POD_UID: OTHER})), ""),
+    "granted here and elsewhere": (a_world(granted(**{POD_UID: NODE, "another": OTHER})), POD_UID),
+    "two missing": (a_world(TWO), ""),
+    "two granted, one listed": (a_world(TWO, MINE), "another"),
+}
+
+
+@pytest.mark.parametrize(("world", "launcher"), LAUNCHERS.values(), ids=LAUNCHERS)
 def test_the_launcher_of_a_run(world: World, launcher: Launcher | None) -> None:
     assert world.launcher is launcher
 
 
-@pytest.mark.parametrize(
-    ("world", "uid"),
-    [
-        (a_world(None), ""),
-        (a_world(WAITING), ""),
-        (a_world(GRANTED), POD_UID),
-        (a_world(GRANTED, MINE), ""),
-        (a_world(GRANTED, LEFT), POD_UID),
-        (a_world(GRANTED, are_launchers_known=False), ""),
-        (a_world(granted(**{POD_UID: OTHER})), ""),
-        (a_world(granted(**{POD_UID: NODE, "another": OTHER})), POD_UID),
-        (a_world(granted(**{POD_UID: NODE, "another": NODE})), ""),
-        (a_world(granted(**{POD_UID: NODE, "another": NODE}), MINE), "another"),
-    ],
-    ids=[
-        "a VMI that was not handed over",
-        "nothing was granted",
-        "the granted one is not listed",
-        "it is listed",
-        "the API server does not know it any more, though we hold on to it",
-        "not all are known yet",
-        "it was granted elsewhere",
-        "the one that was granted here",
-        "two are missing: nobody knows which",
-        "of two that were granted one is listed",
-    ],
-)
+@pytest.mark.parametrize(("world", "uid"), MISSING.values(), ids=MISSING)
 def test_the_missing_pod_of_a_run(world: World, uid: str) -> None:
     assert world.lost_pod == uid
 
