@@ -22,10 +22,11 @@ from contextlib import suppress
 from multiprocessing.queues import Queue
 from typing import Any
 
+from controlplane.links.handler import server_name
 from controlplane.virt_handler.api_endpoint.serving_certificate import SelfSignedPair, make_self_signed_pair
 from controlplane.virt_handler.migration.copy_thread import CopyThread
 from controlplane.virt_handler.migration.handshake import Channel, MigrationIdentity
-from controlplane.virt_handler.migration.peer import certificate_host, client_tls_context, server_tls_context
+from controlplane.virt_handler.migration.peer import client_tls_context, server_tls_context
 from controlplane.virt_handler.migration.tunnel_client import Target, TunnelClient
 from controlplane.virt_handler.migration.tunnel_server import TunnelServer, dial_socket
 
@@ -153,7 +154,7 @@ def _tunnel_target(home: str, pairs: dict[str, SelfSignedPair], told: Queue[floa
 def _tunnel_source(home: str, pairs: dict[str, SelfSignedPair], port: int, told: Queue[float]) -> None:
     async def serve() -> None:
         context = client_tls_context(pairs[SOURCE], pairs[TARGET].der)
-        passage = TunnelClient(BINDING, Target("127.0.0.1", port, context, certificate_host(TARGET)), home)
+        passage = TunnelClient(BINDING, Target("127.0.0.1", port, context, server_name(TARGET)), home)
         await CopyThread().run(passage.open({"memory": _listen(f"{home}/memory.sock")}))
         told.put(0.0)
         told.put(await _longest_wait(home))

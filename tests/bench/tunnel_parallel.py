@@ -26,13 +26,14 @@ from multiprocessing.process import BaseProcess
 from multiprocessing.queues import Queue
 from typing import Any
 
+from controlplane.links.handler import server_name
 from controlplane.virt_handler.api_endpoint.serving_certificate import SelfSignedPair
 from controlplane.virt_handler.migration import tunnel_client as passage
 from controlplane.virt_handler.migration import tunnel_server as entrance
 from controlplane.virt_handler.migration.byte_copy import TunnelSocket
 from controlplane.virt_handler.migration.copy_thread import CopyThread
 from controlplane.virt_handler.migration.handshake import MOST, Channel
-from controlplane.virt_handler.migration.peer import certificate_host, client_tls_context, server_tls_context
+from controlplane.virt_handler.migration.peer import client_tls_context, server_tls_context
 from controlplane.virt_handler.migration.tunnel_client import Target, TunnelClient
 from controlplane.virt_handler.migration.tunnel_server import TunnelServer, dial_socket
 from tests.bench.tunnel import (
@@ -233,7 +234,7 @@ def _source(
     async def serve() -> None:
         _spread(passage, way)
         context = client_tls_context(pairs[SOURCE], pairs[TARGET].der)
-        opened = TunnelClient(BINDING, Target("127.0.0.1", port, context, certificate_host(TARGET)), home)
+        opened = TunnelClient(BINDING, Target("127.0.0.1", port, context, server_name(TARGET)), home)
         await CopyThread().run(opened.open({"memory": listen(f"{home}/memory.sock")}))
         told.put(0.0)
         longest = 0.0

@@ -10,11 +10,10 @@ import msgspec
 from controlplane.api.objects.migration_state import TUNNEL, MigrationState
 from controlplane.api.objects.pod import sanitize
 from controlplane.api.objects.vmi.instance import VirtualMachineInstanceStatus
-from controlplane.domain.state import State
+from controlplane.api.timestamps import format_timestamp
 from controlplane.engine.plan import RefusedStep
 from controlplane.virt_handler.incoming.ports import NoMigrationAddress
 from controlplane.virt_handler.incoming.world import Action, OpenTunnel, World
-from controlplane.virt_handler.vmi.status import format_stamp
 
 TRIES = 5
 """Attempts to set up the network before the migration fails."""
@@ -28,25 +27,22 @@ def derive_status(world: World, problem: RefusedStep[Action] | None = None) -> V
     new = _with_tunnel(world, _with_domain(world, old))
     if old.start_timestamp is None and (failure := _trouble(world, problem)):
         new = msgspec.structs.replace(
-            old, failed=True, completed=True, failure_reason=sanitize(failure), end_timestamp=format_stamp(world.now)
+            old,
+            failed=True,
+            completed=True,
+            failure_reason=sanitize(failure),
+            end_timestamp=format_timestamp(world.now),
         )
     return None if new == old else msgspec.structs.replace(vmi.status, migration_state=new)
-
-
-def goes_on(state: State) -> bool:
-    """Tell whether the guest runs here: then it has left the source.
-
-    A complete transfer is not enough: until the guest is resumed here, the source may still resume it there.
-    """
-    return state.life.is_going_on
 
 
 def _with_domain(world: World, old: MigrationState) -> MigrationState:
     state = world.state
     if state is None or not state.life.is_up or not _is_own(world):
         return old
-    is_news = goes_on(state) and old.target_node_domain_ready_timestamp is None
-    ready = format_stamp(world.now) if is_news else old.target_node_domain_ready_timestamp
+    # A complete transfer is not enough: until the guest is resumed here, the source may still resume it there.
+    is_news = state.life.is_going_on and old.target_node_domain_ready_timestamp is None
+    ready = format_timestamp(world.now) if is_news else old.target_node_domain_ready_timestamp
     return msgspec.structs.replace(old, target_node_domain_detected=True, target_node_domain_ready_timestamp=ready)
 
 

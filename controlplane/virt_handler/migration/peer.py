@@ -17,7 +17,6 @@ from typing import Any
 from controlplane.api.objects.resources import NODE, Key
 from controlplane.engine.errors import Invalid
 from controlplane.engine.ports import Api
-from controlplane.links.handler import server_name
 from controlplane.tls.contexts import client_context, load_pair, server_context
 from controlplane.virt_handler.api_endpoint.serving_certificate import SelfSignedPair
 
@@ -67,8 +66,3 @@ def client_tls_context(pair: SelfSignedPair, peer: bytes) -> ssl.SSLContext:
     except (ssl.SSLError, OSError, ValueError) as error:
         raise Invalid(f"cannot call the other virt-handler: {error}") from error
     return context
-
-
-def certificate_host(node: str) -> str:
-    """Return the host name in the certificate of a node's virt-handler."""
-    return server_name(node)

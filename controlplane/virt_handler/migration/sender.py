@@ -29,6 +29,7 @@ from controlplane.hypervisor.connection import Connection, open_connection, sock
 from controlplane.hypervisor.domain import Domain, Progress
 from controlplane.hypervisor.errors import HypervisorError
 from controlplane.hypervisor.migration import Options, migrate
+from controlplane.links.handler import server_name
 from controlplane.links.node.messages import MigrationChannel
 from controlplane.virt_handler.api_endpoint.serving_certificate import SelfSignedPair
 from controlplane.virt_handler.launchers.ports import Failed, Node, TransferRequest
@@ -36,7 +37,7 @@ from controlplane.virt_handler.migration.convergence import Watch
 from controlplane.virt_handler.migration.copy_thread import CopyThread
 from controlplane.virt_handler.migration.handshake import Channel, migration_identity
 from controlplane.virt_handler.migration.network import has_network
-from controlplane.virt_handler.migration.peer import certificate_host, client_tls_context, peer_certificate
+from controlplane.virt_handler.migration.peer import client_tls_context, peer_certificate
 from controlplane.virt_handler.migration.source_exit import SourceExit
 from controlplane.virt_handler.migration.target_address import address_of
 from controlplane.virt_handler.migration.tunnel_client import Target, TunnelClient
@@ -109,7 +110,7 @@ class Sender:
         source, target = [await self._api.get(NODE, Key("", node)) for node in (moving.source_node, moving.target_node)]
         address = address_of(moving, source, target, has_network=self._has_network())
         context = client_tls_context(self._pair, peer_certificate(target, moving.target_node))
-        return Target(address, int(ports[0]), context, certificate_host(moving.target_node))
+        return Target(address, int(ports[0]), context, server_name(moving.target_node))
 
     async def _listen(self, pod_uid: str) -> dict[Channel, socket]:
         sockets: dict[Channel, socket] = {}

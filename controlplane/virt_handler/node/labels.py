@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Collection, Mapping
-from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Any
 
 from kubevirt_api.names import SCHEDULABLE
 
 from controlplane.api.cpu_labels import label_processor, of_processor
+from controlplane.api.timestamps import format_timestamp
 from controlplane.links.handler import ADDRESS, CERTIFICATE
 from controlplane.links.node.messages import HostCpu, KvmFinding
 
@@ -53,7 +53,6 @@ def serving_patch(
 
     endpoint: its annotations (endpoint_annotations). processor: see processor_labels.
     """
-    stamp = datetime.fromtimestamp(int(now), tz=UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     return {
         "metadata": {
             "labels": {
@@ -61,7 +60,11 @@ def serving_patch(
                 SCHEDULABLE: "true" if takes_machines else "false",
                 KVM_USABLE: "true" if kvm.is_usable else "false",
             },
-            "annotations": {HEARTBEAT: stamp, KVM_REASON: None if kvm.is_usable else kvm.reason, **endpoint},
+            "annotations": {
+                HEARTBEAT: format_timestamp(now),
+                KVM_REASON: None if kvm.is_usable else kvm.reason,
+                **endpoint,
+            },
         }
     }
 

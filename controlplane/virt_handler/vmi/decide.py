@@ -37,7 +37,11 @@ from controlplane.virt_handler.vmi.migration_source import (
     has_arrived_paused,
     is_user_pause_reported,
 )
-from controlplane.virt_handler.vmi.status import PATIENCE_SECONDS, lasting_node_trouble, seconds_since_hand_over
+from controlplane.virt_handler.vmi.status_conditions import (
+    PATIENCE_SECONDS,
+    lasting_node_trouble,
+    seconds_since_hand_over,
+)
 from controlplane.virt_handler.vmi.user_requests import is_paused_by_user
 from controlplane.virt_handler.vmi.world import (
     Action,

@@ -11,11 +11,11 @@ from controlplane.api.objects.decode import DecodeError, decode_vmi
 from controlplane.api.objects.migration_state import PRE_COPY, STOPPED
 from controlplane.api.objects.resources import VIRTUAL_MACHINE_INSTANCE, Key
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
+from controlplane.api.timestamps import format_timestamp
 from controlplane.engine.errors import ApiError, Conflict
 from controlplane.engine.ports import Api, Clock
 from controlplane.virt_handler.vmi.migration_source import refuse_transfer
 from controlplane.virt_handler.vmi.ports import NoContact, Session, Writes
-from controlplane.virt_handler.vmi.status import format_stamp
 from controlplane.virt_handler.vmi.world import BeginTransfer
 
 TRIES = 5
@@ -48,7 +48,7 @@ def writes_of(vmi: VirtualMachineInstance, action: BeginTransfer, session: Sessi
         raise NoContact(f"cannot have it written that the migration is to {what}: the VMI changes all the time")
 
     async def begin() -> None:
-        change = {"startTimestamp": format_stamp(clock.now()), "mode": PRE_COPY}
+        change = {"startTimestamp": format_timestamp(clock.now()), "mode": PRE_COPY}
         await write("begin", change, is_begun=False)
 
     async def stop() -> None:

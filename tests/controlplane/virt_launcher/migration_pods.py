@@ -25,9 +25,10 @@ from controlplane.hypervisor.connection import Connection, open_connection, sock
 from controlplane.hypervisor.domain import Domain
 from controlplane.hypervisor.errors import HypervisorError
 from controlplane.hypervisor.migration import Options, migrate
+from controlplane.links.handler import server_name
 from controlplane.virt_handler.migration import tunnel_client as tunnel_client_module
 from controlplane.virt_handler.migration.handshake import Channel
-from controlplane.virt_handler.migration.peer import certificate_host, client_tls_context, server_tls_context
+from controlplane.virt_handler.migration.peer import client_tls_context, server_tls_context
 from controlplane.virt_handler.migration.tunnel_client import Target, TunnelClient
 from controlplane.virt_handler.migration.tunnel_server import TunnelServer, dial_socket
 from tests.controlplane.virt_handler.migration.ends import BINDING, SOURCE, TARGET, listen_at, pair_of
@@ -236,7 +237,7 @@ async def migration_pods(
         server = TunnelServer(BINDING, server_tls_context(pair_of(TARGET), pair_of(SOURCE).der), valve.dial)
         context = client_tls_context(pair_of(SOURCE), pair_of(TARGET).der)
         client = TunnelClient(
-            BINDING, Target("127.0.0.1", await server.open("127.0.0.1"), context, certificate_host(TARGET)), str(home)
+            BINDING, Target("127.0.0.1", await server.open("127.0.0.1"), context, server_name(TARGET)), str(home)
         )
         with patch.object(tunnel_client_module, "CALLS", 100):  # the tests migrate a dozen times
             control = await client.open({"memory": _listen(source, "memory"), "disks": _listen(source, "disks")})

@@ -20,7 +20,7 @@ from controlplane.links.handler import server_name
 from controlplane.tls.certificates import Subject, make_self_signed
 from controlplane.virt_handler.api_endpoint.serving_certificate import SelfSignedPair
 from controlplane.virt_handler.migration.handshake import Channel, MigrationIdentity
-from controlplane.virt_handler.migration.peer import certificate_host, client_tls_context, server_tls_context
+from controlplane.virt_handler.migration.peer import client_tls_context, server_tls_context
 from controlplane.virt_handler.migration.tunnel_client import Target, TunnelClient
 from controlplane.virt_handler.migration.tunnel_server import TunnelServer, dial_socket
 
@@ -88,7 +88,7 @@ class TunnelSockets:
     def target(self, *, shows: str = SOURCE, knows: str = TARGET, name: str = TARGET) -> Target:
         """shows: whose key pair the client has. knows, name: the certificate and name that it expects."""
         context = client_tls_context(pair_of(shows), pair_of(knows).der)
-        return Target("127.0.0.1", self.port, context, certificate_host(name))
+        return Target("127.0.0.1", self.port, context, server_name(name))
 
     @asynccontextmanager
     async def passage(

@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 
+from controlplane.links.handler import server_name
 from controlplane.virt_handler.migration.byte_copy import TunnelSocket, copy_both_ways, secure
-from controlplane.virt_handler.migration.peer import certificate_host, client_tls_context, server_tls_context
+from controlplane.virt_handler.migration.peer import client_tls_context, server_tls_context
 from tests.controlplane.virt_handler.migration.ends import SECONDS, SOURCE, TARGET, open_things, pair_of
 
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
@@ -30,7 +31,7 @@ class Path:
         far, theirs = socket.socketpair()
         caller, called = tcp_pair()
         client = secure(
-            caller, client_tls_context(pair_of(SOURCE), pair_of(TARGET).der), server_name=certificate_host(TARGET)
+            caller, client_tls_context(pair_of(SOURCE), pair_of(TARGET).der), server_name=server_name(TARGET)
         )
         server = secure(called, server_tls_context(pair_of(TARGET), pair_of(SOURCE).der))
         await asyncio.gather(client.prove(), server.prove())
@@ -172,7 +173,7 @@ async def test_small_writes_are_sent_without_delay() -> None:
     caller, called = tcp_pair()
     descriptors = [connection.fileno() for connection in (caller, called)]  # TLS keeps the descriptors
     ends = [
-        secure(caller, client_tls_context(pair_of(SOURCE), pair_of(TARGET).der), server_name=certificate_host(TARGET)),
+        secure(caller, client_tls_context(pair_of(SOURCE), pair_of(TARGET).der), server_name=server_name(TARGET)),
         secure(called, server_tls_context(pair_of(TARGET), pair_of(SOURCE).der)),
     ]
     for descriptor in descriptors:

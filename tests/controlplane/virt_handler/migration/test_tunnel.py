@@ -15,11 +15,12 @@ from contextlib import AsyncExitStack, suppress
 
 import pytest
 
+from controlplane.links.handler import server_name
 from controlplane.virt_handler.migration import tunnel_server as entrance_module
 from controlplane.virt_handler.migration.byte_copy import TunnelSocket
 from controlplane.virt_handler.migration.copy_thread import CopyThread
 from controlplane.virt_handler.migration.handshake import MOST, Channel
-from controlplane.virt_handler.migration.peer import certificate_host, client_tls_context, server_tls_context
+from controlplane.virt_handler.migration.peer import client_tls_context, server_tls_context
 from controlplane.virt_handler.migration.tunnel_client import Target, TunnelClient
 from controlplane.virt_handler.migration.tunnel_server import TunnelServer
 from tests.controlplane.virt_handler.migration.ends import (
@@ -260,7 +261,7 @@ async def test_an_end_that_its_peer_blocks_closes_at_once(
         server = TunnelServer(BINDING, server_tls_context(pair_of(TARGET), pair_of(SOURCE).der), launcher.dial)
         port = await there.run(server.open("127.0.0.1"))
         context = client_tls_context(pair_of(SOURCE), pair_of(TARGET).der)
-        client = TunnelClient(BINDING, Target("127.0.0.1", port, context, certificate_host(TARGET)), str(tmp_path))
+        client = TunnelClient(BINDING, Target("127.0.0.1", port, context, server_name(TARGET)), str(tmp_path))
         path = await here.run(client.open({}))
         _reader, writer = await asyncio.open_unix_connection(path)
         stack.callback(writer.close)

@@ -20,7 +20,8 @@ from controlplane.api.objects.vmi.status import PhaseTransition
 from controlplane.domain.state import Life, State
 from controlplane.engine.plan import Plan
 from controlplane.virt_handler.vmi.decide import BLOCKED_SECONDS, BY_PHASE, decide, refuse_start
-from controlplane.virt_handler.vmi.status import PATIENCE_SECONDS, derive_status
+from controlplane.virt_handler.vmi.status import derive_status
+from controlplane.virt_handler.vmi.status_conditions import PATIENCE_SECONDS
 from controlplane.virt_handler.vmi.world import (
     Action,
     Destroy,
