@@ -11,18 +11,16 @@ import os
 import random
 import sys
 import time
-from contextlib import suppress
 from functools import partial
 from typing import Literal
 
 from kubevirt_api.names import CONTROL_PLANE_IMAGE, LAUNCHER_ROLE, ROLE
 
 from controlplane.api.objects.lease import lease_name
-from controlplane.api.objects.resources import API_SERVICE, NODE, POD, VIRTUAL_MACHINE_INSTANCE, Key
+from controlplane.api.objects.resources import API_SERVICE, POD, VIRTUAL_MACHINE_INSTANCE, Key
 from controlplane.api.objects.vmi.instance import VirtualMachineInstanceStatus
 from controlplane.engine.backoff import BackOff
 from controlplane.engine.clock import SystemClock
-from controlplane.engine.errors import ApiError
 from controlplane.engine.ports import Json
 from controlplane.engine.read_your_writes import ReadYourWritesApi, ReadYourWritesCache
 from controlplane.engine.runner import Runner
@@ -36,7 +34,6 @@ from controlplane.kube.lease import Heartbeat
 from controlplane.kube.transport import Transport
 from controlplane.kube.watch import WatchCache
 from controlplane.links.handler import Inquire, Power
-from controlplane.links.node.messages import HostCpu, KvmFinding, NodeState
 from controlplane.process import logs
 from controlplane.process.descriptors import raise_descriptor_limit
 from controlplane.process.signals import run_until_signal
@@ -56,8 +53,8 @@ from controlplane.virt_handler.migration.incoming_tunnels import IncomingTunnels
 from controlplane.virt_handler.migration.network import has_network, waiting_address
 from controlplane.virt_handler.migration.peer import certificate_annotation
 from controlplane.virt_handler.migration.sender import Sender
-from controlplane.virt_handler.node import labels as node
-from controlplane.virt_handler.node.heartbeat import keep_schedulable
+from controlplane.virt_handler.node.labels import endpoint_annotations
+from controlplane.virt_handler.node.registration import NodeRegistration
 from controlplane.virt_handler.node.virt_node_client import NodeClient, dial_virt_node
 from controlplane.virt_handler.node_recovery.recovery import NodeRecovery
 from controlplane.virt_handler.settings import Settings, SettingsError, read_settings
@@ -69,9 +66,6 @@ log = logging.getLogger(__name__)
 
 COMPONENT = "virt-handler"
 _WORKERS = 32
-_LEAVE_SECONDS = 2.0
-_PLUGINS_SECONDS = 10.0
-_OFFERED_SECONDS = 0.5
 
 
 class Handler:
@@ -81,9 +75,7 @@ class Handler:
         self, settings: Settings, client: Client, pair: SelfSignedPair, migration_pair: SelfSignedPair
     ) -> None:
         """pair: serves the endpoint for virt-api. migration_pair: authenticates to other virt-handlers."""
-        self._migration_pair = migration_pair
         self._settings = settings
-        self._pair = pair
         self._client = client
         self._clock = SystemClock()
         self._node = NodeClient(lambda: dial_virt_node(settings.node_socket))
@@ -154,7 +146,6 @@ class Handler:
         )
         self._api_services.subscribe(lambda _unused, __, after: use_client_ca(self._endpoint_tls, after))
         self._health = Health(settings.port, self._metrics.registry, self._missing_parts, address=settings.address)
-        self._missing = {"virt-node"}
         self._heartbeat = self._make_heartbeat()
         self._recovery = NodeRecovery(
             self._registry,
@@ -163,6 +154,20 @@ class Handler:
             self._heartbeat,
             changed=self._recovered,
             record_event=self._record_event,
+        )
+        self._registration = NodeRegistration(
+            settings.node,
+            self._node,
+            client,
+            self._clock,
+            self._heartbeat,
+            annotations={
+                **endpoint_annotations(settings.address, settings.endpoint_port, pair.der),
+                **certificate_annotation(migration_pair),
+                CONTROL_PLANE_IMAGE: settings.image,
+            },
+            is_on_control_plane=settings.is_on_control_plane,
+            start_blocked_reason=lambda: self._recovery.start_blocked_reason,
         )
 
     async def run(self) -> None:
@@ -186,9 +191,9 @@ class Handler:
                     group.create_task(job())
                 group.create_task(self._heartbeat.run())
                 group.create_task(self._recover())
-                group.create_task(self._offer_node(group))
+                group.create_task(self._registration.run())
         finally:
-            await self._make_unschedulable()
+            await self._registration.leave()
             await self._endpoint.close()
             await self._health.close()
 
@@ -246,77 +251,6 @@ class Handler:
         for key in {*self._vmis.keys(), *self._registry.keys()}:
             self._runner.add(key)
 
-    async def _offer_node(self, group: asyncio.TaskGroup) -> None:
-        """Keep the node schedulable once its devices are offered, with labels of KVM and CPU. Start over when a
-        restarted virt-node reports other values.
-        """
-        state, labelled, labelling = await self._node.wait_for_other_than(None), None, None
-        while True:
-            if state.kvm is not None and (state.kvm, state.cpu) != labelled:
-                offered = group.create_task(self._wait_until_offered())
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(_PLUGINS_SECONDS):
-                        await asyncio.shield(offered)
-                if labelling is not None:
-                    labelling.cancel()
-                labelled = (state.kvm, state.cpu)
-                labelling = group.create_task(self._keep_schedulable(*labelled))
-            state = await self._node.wait_for_other_than(state)
-
-    async def _wait_until_offered(self) -> None:
-        """Wait until the Node offers the devices. The kubelet writes them up to 10 s after a registration.
-
-        A VMI that is created before would be unschedulable until then. This polls, at the start only: a watch would
-        need permission to read every Node.
-        """
-        state: NodeState | None = None
-        while state is None or not {*state.present} <= {*state.registered}:
-            state = await self._node.wait_for_other_than(state)
-            self._missing = {*state.present} - {*state.registered}
-        self._missing = {*state.present}
-        while True:
-            try:
-                if node.offers(await self._client.get(NODE, Key("", self._settings.node)), state.usable):
-                    break
-            except ApiError as error:
-                log.warning("cannot read the node", extra={"node": self._settings.node, "error": str(error)})
-            await asyncio.sleep(_OFFERED_SECONDS)
-        self._missing = set()
-
-    async def _keep_schedulable(self, kvm: KvmFinding, cpu: HostCpu | None) -> None:
-        settings = self._settings
-        annotations = {
-            **node.endpoint_annotations(settings.address, settings.endpoint_port, self._pair.der),
-            **certificate_annotation(self._migration_pair),
-            CONTROL_PLANE_IMAGE: settings.image,
-        }
-
-        def serving(current: Json) -> Json:
-            is_schedulable = settings.is_on_control_plane or not node.is_for_control_plane(current)
-            return node.serving_patch(
-                kvm,
-                self._clock.now(),
-                annotations,
-                takes_machines=is_schedulable,
-                processor=node.processor_labels(current, cpu),
-            )
-
-        await keep_schedulable(
-            self._client,
-            settings.node,
-            serving,
-            self._heartbeat,
-            start_blocked_reason=lambda: self._recovery.start_blocked_reason,
-        )
-
-    async def _make_unschedulable(self) -> None:
-        try:
-            async with asyncio.timeout(_LEAVE_SECONDS):
-                key = Key("", self._settings.node)
-                await self._client.patch(NODE, key, node.leaving_patch(), subresource="status")
-        except (ApiError, TimeoutError) as error:
-            log.warning("cannot label the node", extra={"node": self._settings.node, "error": str(error)})
-
     async def _record_event(self, about: Json, event: VmiEvent) -> None:
         event_type: Literal["Normal", "Warning"] = "Warning" if event.is_warning else "Normal"
         spec = EventSpec(event.reason, event.message, event_type, once=event.once)
@@ -324,7 +258,7 @@ class Handler:
         await create_event(self._client, about, spec, component=COMPONENT, instance=self._settings.node, now=now)
 
     def _missing_parts(self) -> list[str]:
-        missing = sorted(self._missing if self._node.is_connected else {"virt-node"})
+        missing = sorted(self._registration.missing)
         caches = (("VMIs", self._vmis), ("incoming VMIs", self._incoming_vmis), ("Pods", self._pods))
         missing += [name for name, cache in caches if not cache.synced]
         return missing
