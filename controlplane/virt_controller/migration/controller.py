@@ -41,7 +41,7 @@ def build(deps: Dependencies) -> MigrationReconciler:
         launcher_image=deps.settings.launcher_image,
         image_pull_secrets=deps.settings.image_pull_secrets,
         claims=deps.read_claims,
-        kept_from=deps.quarantined,
+        excluded_nodes=deps.quarantined,
         node_labels=deps.node_labels,
     )
 

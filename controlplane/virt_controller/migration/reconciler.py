@@ -57,11 +57,11 @@ class MigrationReconciler:
         launcher_image: str,
         image_pull_secrets: tuple[str, ...] = (),
         claims: ReadClaims = no_claims,
-        kept_from: Callable[[], frozenset[str]] = frozenset,
+        excluded_nodes: Callable[[], frozenset[str]] = frozenset,
         node_labels: Callable[[str], Mapping[str, str]] = lambda _name: NO_LABELS,
     ) -> None:
-        """migrations has the index BY_VMI. kept_from: returns the nodes without new machines. node_labels: returns the
-        labels of a node."""
+        """migrations has the index BY_VMI. excluded_nodes: returns the nodes without new machines. node_labels: returns
+        the labels of a node."""
         self._migrations = migrations
         self._vmis = vmis
         self._pods = pods
@@ -72,7 +72,7 @@ class MigrationReconciler:
         self._launcher_image = launcher_image
         self._image_pull_secrets = image_pull_secrets
         self._read_claims = claims
-        self._kept_from = kept_from
+        self._kept_from = excluded_nodes
         self._node_labels = node_labels
         self._enqueue: Callable[[Key], None] = lambda _key: None
         self._state = ControllerState()
@@ -188,7 +188,7 @@ class MigrationReconciler:
             image=self._launcher_image,
             image_pull_secrets=self._image_pull_secrets,
             claims=NO_CLAIMS if vmi is None else self._read_claims(namespace, vmi.spec.volumes),
-            kept_from=self._kept_from(),
+            excluded_nodes=self._kept_from(),
             source_labels=NO_LABELS if vmi is None else self._node_labels(vmi.status.node_name),
         )
 

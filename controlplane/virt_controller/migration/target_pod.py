@@ -33,7 +33,7 @@ def build_target_pod(
     image: str,
     image_pull_secrets: tuple[str, ...],
     claims: Claims,
-    kept_from: frozenset[str],
+    excluded_nodes: frozenset[str],
     source_labels: Mapping[str, str] = NO_LABELS,
 ) -> Json:
     """Build the Pod. Raises ValueError with the part of the VMI that cannot be built.
@@ -51,7 +51,7 @@ def build_target_pod(
         image_pull_secrets=image_pull_secrets,
         configuration=world.configuration,
         claims=claims,
-        kept_from=kept_from,
+        excluded_nodes=excluded_nodes,
         target=Target(
             pod_name=world.target_pod,
             migration=migration.metadata.name,

@@ -55,7 +55,7 @@ class OrphanReconciler:
         self._clock = clock
         self._events = events
         self._enqueue: Callable[[Key], None] = lambda _key: None
-        self._told: dict[Key, dict[str, int]] = {}
+        self._unconfirmed: dict[Key, dict[str, int]] = {}
         """By VMI: UIDs of referenced migrations that the cache lacks, and the lowest version of an object that refers
         to them."""
         self._read = 0
@@ -69,7 +69,7 @@ class OrphanReconciler:
     def observe(self, key: Key) -> World | None:
         """Read the caches; None without an orphan. Unavailable until they are synced."""
         if not (self._vmis.synced and self._pods.synced and self._migrations.synced):
-            raise Unavailable(f"cannot judge what migrations have left of {key}: not everything is known yet")
+            raise Unavailable(f"cannot judge what migrations have left of {key}: the caches are not synced yet")
         raw = self._vmis.get(key)
         try:
             vmi = None if raw is None else decode_vmi(raw)
@@ -77,7 +77,7 @@ class OrphanReconciler:
             log.warning("object left alone: it does not fit its schema", extra={"key": str(key), "error": str(error)})
             return None
         if vmi is None or not vmi.status.active_pods or is_final(vmi.status.phase):
-            self._told.pop(key, None)  # the VMI controller cleans up after a run that is over
+            self._unconfirmed.pop(key, None)  # the VMI controller cleans up after a run that is over
             return None
         spare = self._spare(vmi)
         keys = self._migrations.indexed(BY_VMI, str(key))
@@ -96,10 +96,10 @@ class OrphanReconciler:
         self, key: Key, referenced: Iterable[tuple[str, int]], existing: Collection[str | None]
     ) -> frozenset[str]:
         """Return the UIDs of deleted migrations. Later writes of an object that refers to one do not delay this."""
-        before = self._told.pop(key, {})
+        before = self._unconfirmed.pop(key, {})
         unseen = {uid: min(version, before.get(uid, version)) for uid, version in referenced if uid not in existing}
         if unseen:
-            self._told[key] = unseen
+            self._unconfirmed[key] = unseen
         return frozenset(uid for uid, version in unseen.items() if version <= self._migrations.resource_version)
 
     def decide(self, world: World) -> Plan[Action]:
@@ -146,13 +146,13 @@ class OrphanReconciler:
 
     def _read_on(self, resource_version: int) -> None:
         before, self._read = self._read, resource_version
-        for key, unseen in list(self._told.items()):
+        for key, unseen in list(self._unconfirmed.items()):
             if any(before < version <= resource_version for version in unseen.values()):
                 self._enqueue(key)
 
     def _forget(self, key: Key, _before: bytes | None, after: bytes | None) -> None:
         if after is None:
-            self._told.pop(key, None)
+            self._unconfirmed.pop(key, None)
 
     def _spare(self, vmi: VirtualMachineInstance) -> tuple[Pod, ...]:
         keys, active = self._pods.indexed("owner", vmi.metadata.uid), vmi.status.active_pods

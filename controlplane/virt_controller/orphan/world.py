@@ -32,8 +32,8 @@ class World:
     @property
     def state(self) -> MigrationState | None:
         """The VMI's migrationState if its migration is deleted, else None."""
-        moving = self.vmi.status.migration_state
-        return moving if moving is not None and moving.migration_uid in self.gone else None
+        migration = self.vmi.status.migration_state
+        return migration if migration is not None and migration.migration_uid in self.gone else None
 
     @property
     def is_target_down(self) -> bool:
@@ -61,28 +61,28 @@ class World:
 
     def _is_cared_for(self, pod: Pod) -> bool:
         """Tell whether an existing migration has the Pod as its target or source."""
-        job, moving = pod.metadata.labels.get(MIGRATION_JOB, ""), self.vmi.status.migration_state
+        job, state = pod.metadata.labels.get(MIGRATION_JOB, ""), self.vmi.status.migration_state
         done = [migration for migration in self.migrations if migration.status.phase == SUCCEEDED]
         is_target = bool(job) and job not in self.gone and job not in {migration.metadata.uid for migration in done}
-        is_source = moving is not None and moving.source_pod_uid == pod.uid and moving.migration_uid not in self.gone
-        states = (migration.status.migration_state for migration in done)
-        return is_target or is_source or any(state is not None and state.source_pod_uid == pod.uid for state in states)
+        is_source = state is not None and state.source_pod_uid == pod.uid and state.migration_uid not in self.gone
+        ended = (migration.status.migration_state for migration in done)
+        return is_target or is_source or any(past is not None and past.source_pod_uid == pod.uid for past in ended)
 
 
 def may_have_guest(vmi: VirtualMachineInstance, pod: str) -> bool:
     """Tell whether a guest is in the Pod of that UID, or may arrive there."""
-    moving = vmi.status.migration_state
-    is_target = moving is not None and moving.target_pod_uid == pod and not moving.failed
+    migration = vmi.status.migration_state
+    is_target = migration is not None and migration.target_pod_uid == pod and not migration.failed
     return pod in vmi.status.active_pods or is_target
 
 
 def referenced_migrations(vmi: VirtualMachineInstance, spare: Iterable[Pod]) -> Iterator[tuple[str, int]]:
     """Yield UIDs of migrations that may have remains, each with the resourceVersion of the object that refers to it."""
-    moving, pods = vmi.status.migration_state, list(spare)
-    if moving is not None:
-        is_source = any(pod.uid == moving.source_pod_uid for pod in pods)
-        if moving.is_under_way or is_source or MIGRATION_TARGET_NODE in vmi.metadata.labels:
-            yield moving.migration_uid, int(vmi.metadata.resource_version)
+    migration, pods = vmi.status.migration_state, list(spare)
+    if migration is not None:
+        is_source = any(pod.uid == migration.source_pod_uid for pod in pods)
+        if migration.is_under_way or is_source or MIGRATION_TARGET_NODE in vmi.metadata.labels:
+            yield migration.migration_uid, int(vmi.metadata.resource_version)
     for pod in pods:
         if job := pod.metadata.labels.get(MIGRATION_JOB):
             yield job, int(pod.metadata.resource_version)

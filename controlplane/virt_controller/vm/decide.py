@@ -142,17 +142,17 @@ def _with_instance(world: World, own: VirtualMachineInstance) -> Plan[Action]:
     if because is None:
         patch = find_change(world)
         return Plan() if patch is None else Plan((ChangeVmi(patch, because="its template has changed"),))
-    delete = DeleteVmi(f"{because}{_last_words(own)}")
-    first = _tell_first(world, own)
+    delete = DeleteVmi(f"{because}{_failure_text(own)}")
+    first = _record_first(world, own)
     return Plan((delete,) if first is None else (WriteStatus(first), delete))
 
 
-def _tell_first(world: World, own: VirtualMachineInstance) -> str | None:
+def _record_first(world: World, own: VirtualMachineInstance) -> str | None:
     """Return what the status has to record before the VMI, which shows it, is deleted; None if nothing."""
     if is_failed_start(world, own) and not is_recorded(world, own):
         return "the failed start is counted while its instance is there"
     if needs_rerun_request(world, own):
-        return "the next run is asked for while the failed one is there"
+        return "the next run is requested while the failed instance exists"
     if has_answered_start(world):
         return "the start that this instance has answered must not bring another"
     if world.vm.run_strategy == RERUN_ON_FAILURE != world.vm.status.run_strategy:
@@ -175,7 +175,7 @@ def _end(world: World) -> Plan[Action]:
     return Plan((DeleteVmi(because="its VM is deleted"),))
 
 
-def _last_words(own: VirtualMachineInstance) -> str:
+def _failure_text(own: VirtualMachineInstance) -> str:
     """Return why a run failed: its VMI, which reports that, is about to be deleted."""
     synchronized = conditions.find(own.status.conditions, SYNCHRONIZED) if own.status.phase == FAILED else None
     return f" ({synchronized.reason}: {synchronized.message[:WORDS]})" if synchronized is not None else ""

@@ -97,19 +97,19 @@ class VmReconciler:
         self._clock = clock
         self._events = events
         self._configuration = configuration
-        self._asked: dict[Key, str] = {}
+        self._confirmed: dict[Key, str] = {}
         """resourceVersion of the VM when its VMI was read from the API server."""
 
     def observe(self, key: Key) -> World | None:
         """Read the caches. Unavailable until all of them are synced: before that, absence proves nothing."""
         if not (self._vms.synced and self._vmis.synced):
-            raise Unavailable(f"cannot judge VirtualMachine {key}: not everything is known yet")
+            raise Unavailable(f"cannot judge VirtualMachine {key}: the caches are not synced yet")
         raw, raw_vmi = self._vms.get(key), self._vmis.get(key)
         vm = _read(raw, key, decode_vm)
         if raw is None or vm is None:
-            self._asked.pop(key, None)
+            self._confirmed.pop(key, None)
             return None
-        vmi = _read(raw_vmi, key, decode_vmi)
+        meta, vmi = vm.metadata, _read(raw_vmi, key, decode_vmi)
         if vmi is None and raw_vmi is not None:
             return None  # an unreadable VMI exists: it must not count as absent
         return World(
@@ -120,7 +120,7 @@ class VmReconciler:
             is_delete_sent=vmi is not None and self._vmis.is_delete_sent(key, vmi.metadata.uid),
             **self._volumes(vm),
             configuration=self._configuration(),
-            is_instance_known=self._has_read_so_far(vm, vmi) or self._asked.get(key) == vm.metadata.resource_version,
+            is_instance_known=self._has_read_so_far(vm, vmi) or self._confirmed.get(key) == meta.resource_version,
         )
 
     def _volumes(self, vm: VirtualMachine) -> dict[str, Any]:
@@ -149,7 +149,7 @@ class VmReconciler:
             case SetRunStrategyAlways():
                 await self._patch(vm, {"spec": run_always_patch(vm)})
             case ConfirmVmi():
-                await self._look(vm)
+                await self._confirm_vmi(vm)
             case AdoptVmi():
                 await self._adopt(world)
             case ReleaseVmi():
@@ -161,9 +161,9 @@ class VmReconciler:
             case DropRequest():
                 await self._drop(vm, action)
             case _:
-                await self._see_to_data_volume(world, action)
+                await self._write_data_volume(world, action)
 
-    async def _see_to_data_volume(self, world: World, action: CreateDataVolume | AdoptDataVolume) -> None:
+    async def _write_data_volume(self, world: World, action: CreateDataVolume | AdoptDataVolume) -> None:
         match action:
             case CreateDataVolume():
                 await create_data_volume(self._api, self._events, world, action.name)
@@ -179,11 +179,11 @@ class VmReconciler:
         record_import_failure(self._events, world, status)
 
     async def _remove_finalizer(self, vm: VirtualMachine) -> None:
-        await self._insist_on_absence(vm)
+        await self._confirm_absence(vm)
         others = [finalizer for finalizer in vm.metadata.finalizers if finalizer != VM_FINALIZER]
         await self._patch(vm, {"metadata": {"finalizers": others or None}})
 
-    async def _insist_on_absence(self, vm: VirtualMachine) -> None:
+    async def _confirm_absence(self, vm: VirtualMachine) -> None:
         """Confirm with the API server that the VMI is gone: removing the VM's finalizer cannot be undone. Raises
         Conflict."""
         try:
@@ -191,7 +191,7 @@ class VmReconciler:
         except NotFound:
             return
         if ownership_of(vm, decode_vmi(existing)) is Ownership.OWN:
-            raise Conflict(f"cannot let go of VirtualMachine {_key(vm)}: its instance still exists")
+            raise Conflict(f"cannot remove the finalizer of VirtualMachine {_key(vm)}: its instance still exists")
 
     def _has_read_so_far(self, vm: VirtualMachine, vmi: VirtualMachineInstance | None) -> bool:
         """Tell whether the cached state of the VMI, own writes included, is no older than the VM."""
@@ -201,13 +201,13 @@ class VmReconciler:
         vm_version, vmi_version = map(int, versions)
         return max(vmi_version, self._vmis.resource_version) >= vm_version
 
-    async def _look(self, vm: VirtualMachine) -> None:
+    async def _confirm_vmi(self, vm: VirtualMachine) -> None:
         """Read the VMI from the API server. The read-your-writes cache takes the response in."""
         with suppress(NotFound):
             await self._api.get(VIRTUAL_MACHINE_INSTANCE, _key(vm))
-        self._asked[_key(vm)] = vm.metadata.resource_version
+        self._confirmed[_key(vm)] = vm.metadata.resource_version
 
-    async def _insist_on_being_current(self, vm: VirtualMachine) -> None:
+    async def _confirm_current(self, vm: VirtualMachine) -> None:
         """Confirm that the VM is unchanged: a start may have been revoked or done. Raises Conflict."""
         fresh = (await self._api.get(VIRTUAL_MACHINE, _key(vm)))["metadata"]
         if (fresh["uid"], fresh["resourceVersion"]) != (vm.metadata.uid, vm.metadata.resource_version):
@@ -215,7 +215,7 @@ class VmReconciler:
 
     async def _create(self, world: World, action: CreateVmi) -> None:
         vm = world.vm
-        await self._insist_on_being_current(vm)
+        await self._confirm_current(vm)
         manifest = build_vmi(vm, world.template, is_paused=action.is_paused)
         body = default_instance(manifest, self._configuration(), seed=vm.metadata.uid)
         try:
@@ -231,7 +231,7 @@ class VmReconciler:
 
     async def _change(self, world: World, action: ChangeVmi) -> None:
         """Patch exactly the observed VMI, by the current template."""
-        await self._insist_on_being_current(world.vm)
+        await self._confirm_current(world.vm)
         meta = _present(world.own).metadata
         await self._api.patch(
             VIRTUAL_MACHINE_INSTANCE,

@@ -42,7 +42,7 @@ def build(deps: Dependencies) -> VmiReconciler:
         image_pull_secrets=deps.settings.image_pull_secrets,
         claims=deps.read_claims,
         data_volumes=deps.read_data_volumes,
-        kept_from=deps.quarantined,
+        excluded_nodes=deps.quarantined,
     )
 
 

@@ -48,7 +48,7 @@ class VmiState:
     nodes_read: dict[str, str] = field(default_factory=dict)
     """resourceVersion of each Node as read from the API server."""
     granted: frozenset[str] = frozenset()
-    last_words: dict[str, Pod] = field(default_factory=dict)
+    last_states: dict[str, Pod] = field(default_factory=dict)
     """The last state of removed Pods that had ended: granted Pods and a migration's target, by UID."""
     pods: frozenset[Key] = frozenset()
     """Keys of Pods that concern this VMI, even if they name another owner or none."""
@@ -171,7 +171,7 @@ class ControllerState:
             return
         pod = decode(before, Pod)
         if pod.uid in state.granted and (pod.is_over or pod.compute.terminated is not None):
-            state.last_words[pod.uid] = pod
+            state.last_states[pod.uid] = pod
 
 
 def pod_lookup(vmi: VirtualMachineInstance, state: VmiState) -> PodLookup:

@@ -165,7 +165,7 @@ def _end(world: World) -> Plan[Action]:
         return Plan((RemoveFinalizers(because="the run is over and no Pod is left"),))
     if world.is_granted:
         return _look_for_proof(world)
-    return Plan((WriteStatus(because="how the run ended is said before it goes"),))
+    return Plan((WriteStatus(because="the final status is written before the finalizers are removed"),))
 
 
 def _end_pods(world: World) -> Plan[Action]:
@@ -196,7 +196,7 @@ RULES: dict[str, Rule] = {
 
 
 def _claim(pod: Pod) -> Plan[Action]:
-    return Plan((AdoptPod(pod.metadata.name, pod.uid, because="it lost what it is known by"),))
+    return Plan((AdoptPod(pod.metadata.name, pod.uid, because="it lost its label or its owner"),))
 
 
 def _set_unpaused(world: World, pod: Pod) -> tuple[IndependentActions[Action], ...]:

@@ -53,7 +53,7 @@ _OWN_ANNOTATIONS: dict[str, Annotation] = {
         None if launch.network is None else render_network(launch.network)
     ),
     DEFAULT_CONTAINER: lambda *_: COMPUTE,
-    names.EXCLUDED_NODES: lambda _vmi, _launch, kept_from, _target: ",".join(sorted(kept_from)) or None,
+    names.EXCLUDED_NODES: lambda _vmi, _launch, excluded_nodes, _target: ",".join(sorted(excluded_nodes)) or None,
     names.MIGRATION_JOB_NAME: lambda _vmi, _launch, _kept_from, target: None if target is None else target.migration,
 }
 OWN_ANNOTATIONS = frozenset(_OWN_ANNOTATIONS)
@@ -82,13 +82,13 @@ def build_launcher_pod(
     configuration: KubeVirtConfiguration,
     image_pull_secrets: tuple[str, ...] = (),
     claims: Claims = NO_CLAIMS,
-    kept_from: Collection[str] = (),
+    excluded_nodes: Collection[str] = (),
     target: Target | None = None,
 ) -> Json:
     """Build the Pod. Raises ValueError with the part of the VMI that cannot be built.
 
     target: set for a migration. image_pull_secrets: for the launcher image; the VMI may name others for its own images.
-    kept_from: nodes without new machines.
+    excluded_nodes: nodes without new machines.
     """
     launch = derive_launch(
         vmi,
@@ -102,15 +102,17 @@ def build_launcher_pod(
     return {
         "apiVersion": POD.api_version,
         "kind": POD.kind,
-        "metadata": _metadata(vmi, launch, kept_from, target),
-        "spec": _spec(vmi, launch, kept_from, target),
+        "metadata": _metadata(vmi, launch, excluded_nodes, target),
+        "spec": _spec(vmi, launch, excluded_nodes, target),
     }
 
 
-def _metadata(vmi: VirtualMachineInstance, launch: Launch, kept_from: Collection[str], target: Target | None) -> Json:
+def _metadata(
+    vmi: VirtualMachineInstance, launch: Launch, excluded_nodes: Collection[str], target: Target | None
+) -> Json:
     meta = vmi.metadata
     job = {} if target is None else {names.MIGRATION_JOB: target.migration_uid}
-    own = {name: value(vmi, launch, kept_from, target) for name, value in _OWN_ANNOTATIONS.items()}
+    own = {name: value(vmi, launch, excluded_nodes, target) for name, value in _OWN_ANNOTATIONS.items()}
     return {
         "name": launch.pod_name if target is None else target.pod_name,
         "namespace": meta.namespace,
@@ -130,9 +132,9 @@ def _metadata(vmi: VirtualMachineInstance, launch: Launch, kept_from: Collection
     }
 
 
-def _spec(vmi: VirtualMachineInstance, launch: Launch, kept_from: Collection[str], target: Target | None) -> Json:
+def _spec(vmi: VirtualMachineInstance, launch: Launch, excluded_nodes: Collection[str], target: Target | None) -> Json:
     spec, failed_on = vmi.spec, [attempt.node_name for attempt in vmi.status.failed_attempts]
-    affinity = avoid_nodes(spec.affinity, failed_on=failed_on, kept_from=kept_from)
+    affinity = avoid_nodes(spec.affinity, failed_on=failed_on, excluded_nodes=excluded_nodes)
     optional = {
         "subdomain": spec.subdomain,
         "affinity": affinity if target is None else avoid_pods(affinity, {names.CREATED_BY: vmi.metadata.uid}),

@@ -77,5 +77,5 @@ def commit_migration(world: World, migration: MigrationState) -> VirtualMachineI
 
 def _has_target_ended(world: World, migration: MigrationState) -> bool:
     """Tell whether the kubelet reports, or last reported, that nothing can run in the target's Pod any more."""
-    targets = (pod for pod in (*world.pods, *world.last_words) if pod.uid == migration.target_pod_uid)
+    targets = (pod for pod in (*world.pods, *world.last_states) if pod.uid == migration.target_pod_uid)
     return any(pod.is_over or pod.compute.terminated is not None for pod in targets)

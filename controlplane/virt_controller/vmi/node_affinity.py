@@ -23,9 +23,9 @@ MOST_PREFERENCES = 10
 """Limit of our preferences. A thousand of the user's own may outweigh them."""
 
 
-def avoid_nodes(affinity: Json | None, *, failed_on: Iterable[str], kept_from: Iterable[str]) -> Json | None:
+def avoid_nodes(affinity: Json | None, *, failed_on: Iterable[str], excluded_nodes: Iterable[str]) -> Json | None:
     """Return the affinity with these nodes avoided or excluded. affinity: the user's; it is not changed."""
-    failed, excluded = sorted(set(failed_on)), sorted(set(kept_from))
+    failed, excluded = sorted(set(failed_on)), sorted(set(excluded_nodes))
     if not failed and not excluded:
         return affinity
     nodes: Json = dict((affinity or {}).get("nodeAffinity") or {})

@@ -73,9 +73,9 @@ class VmiReconciler:
         image_pull_secrets: tuple[str, ...] = (),
         claims: ReadClaims = no_claims,
         data_volumes: ReadDataVolumes = no_data_volumes,
-        kept_from: Callable[[], frozenset[str]] = frozenset,
+        excluded_nodes: Callable[[], frozenset[str]] = frozenset,
     ) -> None:
-        """kept_from: returns the nodes without new machines."""
+        """excluded_nodes: returns the nodes without new machines."""
         self._vmis = vmis
         self._pods = pods
         self._nodes = nodes
@@ -87,14 +87,14 @@ class VmiReconciler:
         self._configuration = configuration
         self._launcher_image = launcher_image
         self._image_pull_secrets = image_pull_secrets
-        self._kept_from = kept_from
+        self._kept_from = excluded_nodes
         self._state = ControllerState()
         pods.subscribe(self._state.note_removal)
 
     def observe(self, key: Key) -> World | None:
         """Read the caches. Unavailable until all of them are synced: before that, absence proves nothing."""
         if not (self._vmis.synced and self._pods.synced and self._nodes.synced):
-            raise Unavailable(f"cannot judge VirtualMachineInstance {key}: not everything is known yet")
+            raise Unavailable(f"cannot judge VirtualMachineInstance {key}: the caches are not synced yet")
         raw = self._vmis.get(key)
         vmi = None if raw is None else _read(raw, key)
         if raw is None or vmi is None:
@@ -105,7 +105,7 @@ class VmiReconciler:
         world = World(
             vmi=vmi,
             pods=pods,
-            last_words=tuple(state.last_words.values()),
+            last_states=tuple(state.last_states.values()),
             node=state.judge_node(vmi.status.node_name, self._nodes.get(Key("", vmi.status.node_name))),
             now=self._clock.now(),
             configuration=configuration,
@@ -115,7 +115,7 @@ class VmiReconciler:
             event_troubles=state.event_troubles,
             claims=self._read_claims(vmi.metadata.namespace, vmi.spec.volumes),
             data_volumes=self._read_data_volumes(vmi.metadata.namespace, claim_names(vmi.spec.volumes)),
-            kept_from=self._kept_from(),
+            excluded_nodes=self._kept_from(),
             deletes_sent=frozenset(pod.uid for pod in pods if self._pods.is_delete_sent(_pod_key(pod), pod.uid)),
         )
         now = self._clock.monotonic()
@@ -202,7 +202,7 @@ class VmiReconciler:
                 image_pull_secrets=self._image_pull_secrets,
                 configuration=world.configuration,
                 claims=world.claims,
-                kept_from=world.kept_from,
+                excluded_nodes=world.excluded_nodes,
             )
         except ValueError as error:
             raise Invalid(f"cannot build the launcher Pod of {_key(vmi)}: {error}") from error

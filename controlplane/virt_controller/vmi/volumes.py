@@ -103,6 +103,6 @@ def _waits(world: World, missing: tuple[str, ...]) -> str:
     shown = ", ".join(f"{name} ({phases.get(name) or 'not seen'})" for name in missing[:SHOWN])
     text = f"waits for DataVolumes {shown}"
     if any(phases.get(name) == WAIT_FOR_FIRST_CONSUMER for name in missing):
-        text += "; one that waits for its first consumer is bound by another Pod, or made anew with the annotation "
+        text += "; one that waits for its first consumer is bound by another Pod, or recreated with the annotation "
         text += 'cdi.kubevirt.io/storage.bind.immediate.requested: "true"'
     return text

@@ -43,7 +43,7 @@ class World:
     vmi: VirtualMachineInstance
     pods: tuple[Pod, ...] = ()
     """Launcher Pods that this VMI controls, by UID, or was granted to; by name, oldest attempt first."""
-    last_words: tuple[Pod, ...] = ()
+    last_states: tuple[Pod, ...] = ()
     """The VMI's removed Pods, in their last state."""
     node: NodeState | None = None
     """The node that the run was granted to."""
@@ -68,7 +68,7 @@ class World:
     """Seconds for which this process has observed the Pod on a node."""
     dead_for: float = inf
     """Seconds for which this process has known that its guest is dead."""
-    kept_from: frozenset[str] = frozenset()
+    excluded_nodes: frozenset[str] = frozenset()
     """Nodes without new machines."""
     deletes_sent: frozenset[str] = frozenset()
     """UIDs of Pods whose deletion was accepted and is not in the cache yet."""
@@ -135,7 +135,7 @@ class World:
         ):
             return False
         excluded = set(pod.metadata.annotations.get(EXCLUDED_NODES, "").split(",")) - {""}
-        return bool(excluded - self.kept_from)
+        return bool(excluded - self.excluded_nodes)
 
     @property
     def must_be_recreated(self) -> bool:
@@ -151,7 +151,7 @@ class World:
     def evidence(self) -> Evidence:
         """Evidence whether the guest of the granted Pod is alive. For use after the hand-over."""
         granted = self.vmi.status.active_pods
-        last_state = next((pod for pod in self.last_words if pod.uid in granted), None)
+        last_state = next((pod for pod in self.last_states if pod.uid in granted), None)
         return weigh_evidence(
             self.source or last_state,
             self.node,

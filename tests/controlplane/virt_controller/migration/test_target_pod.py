@@ -33,7 +33,7 @@ def build(source: Pod | None, labels: dict[str, str] | None = None, **spec: Any)
         image="launcher:2",
         image_pull_secrets=(),
         claims=NO_CLAIMS,
-        kept_from=frozenset({"node-9"}),
+        excluded_nodes=frozenset({"node-9"}),
         source_labels=labels or {},
     )
 

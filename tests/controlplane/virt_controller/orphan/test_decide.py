@@ -74,8 +74,8 @@ STATES: dict[str, tuple[Json | None, Json]] = {
 
 
 def a_world(state: str, pods: str, *migrations: VirtualMachineInstanceMigration, **facts: Any) -> World:
-    moving, changes = STATES[state]
-    vmi = an_instance(moving, ran=True, node="node-1", **changes)
+    migration, changes = STATES[state]
+    vmi = an_instance(migration, ran=True, node="node-1", **changes)
     spare = tuple(pod for pod in PODS[pods] if pod.uid not in vmi.status.active_pods)
     return World(vmi=vmi, spare=spare, migrations=migrations, **{"gone": frozenset({UID}), **facts})
 

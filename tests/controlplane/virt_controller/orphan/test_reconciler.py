@@ -154,7 +154,7 @@ async def test_a_deleted_instance_is_forgotten(stage: Stage) -> None:
     await reconcile(stage.orphan, WEB)
     stage.store.patch(VIRTUAL_MACHINE_INSTANCE, WEB, {"metadata": {"finalizers": None}})
     stage.delete_instance()
-    assert stage.orphan._told == {}
+    assert stage.orphan._unconfirmed == {}
 
 
 async def test_a_pod_with_another_controller_stays(stage: Stage) -> None:

@@ -179,7 +179,7 @@ async def test_a_stop_whose_instance_does_not_exist_is_done(caught_up: tuple[Res
     stage.drop_vm()
     stage.catch_up()
     await stage.run()
-    assert stage.reconciler._asked == {}
+    assert stage.reconciler._confirmed == {}
 
 
 async def test_an_answer_about_a_former_instance_does_not_count_for_the_current_one() -> None:

@@ -209,7 +209,7 @@ def test_the_last_state_of_a_granted_pod_is_kept_when_it_is_removed(
 ) -> None:
     state = states.note_pods(GRANTED, [a_running_pod()])
     states.note_removal(name, before, after)
-    assert set(state.last_words) == ({POD_UID} if is_kept else set())
+    assert set(state.last_states) == ({POD_UID} if is_kept else set())
 
 
 # the node

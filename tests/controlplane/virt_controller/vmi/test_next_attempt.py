@@ -137,7 +137,7 @@ def test_the_control_planes_own_annotations_do_not_hide_that_the_node_made_no_sa
     domain = {"memory": {"guest": "1Gi", "maxGuest": "2Gi"}, "devices": devices}
     vmi = a_vmi(node="node-1", spec={"domain": domain, "networks": [{"name": "n", "pod": {}}]}, **S)
     body = build_launcher_pod(
-        vmi, attempt=1, image="launcher:1", configuration=KubeVirtConfiguration(), kept_from=("node-2",)
+        vmi, attempt=1, image="launcher:1", configuration=KubeVirtConfiguration(), excluded_nodes=("node-2",)
     )
     body["spec"]["nodeName"] = "node-1"
     failure = find_retriable_failure(vmi_world(vmi, decode(body, Pod), **LATE))

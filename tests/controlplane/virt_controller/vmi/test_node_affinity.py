@@ -26,18 +26,18 @@ def preferring(*theirs: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize("affinity", [None, {}, preferring(HERE)])
 def test_without_a_failure_or_a_quarantine_the_users_affinity_is_unchanged(affinity: Any) -> None:
-    assert avoid_nodes(affinity, failed_on=[], kept_from=[]) is affinity
+    assert avoid_nodes(affinity, failed_on=[], excluded_nodes=[]) is affinity
 
 
 def test_nodes_of_failed_attempts_are_avoided_and_never_excluded() -> None:
-    affinity = avoid_nodes(None, failed_on=["b", "a", "b"], kept_from=[])
+    affinity = avoid_nodes(None, failed_on=["b", "a", "b"], excluded_nodes=[])
     avoid = {"weight": 100, "preference": {"matchFields": not_on("a", "b")}}
     assert affinity == {"nodeAffinity": {PREFERRED: [avoid]}}
 
 
 @pytest.mark.parametrize(("theirs", "times"), [([HERE], 1), ([HERE, HERE], 2), ([HERE] * 5, 4), ([HERE] * 99, 10)])
 def test_all_preferences_of_the_user_weigh_less(theirs: list[Any], times: int) -> None:
-    affinity = avoid_nodes(preferring(*theirs), failed_on=["a"], kept_from=[])
+    affinity = avoid_nodes(preferring(*theirs), failed_on=["a"], excluded_nodes=[])
     assert affinity is not None
     entries = affinity["nodeAffinity"][PREFERRED]
     assert entries[: len(theirs)] == theirs
@@ -48,7 +48,7 @@ def test_quarantined_nodes_are_excluded_from_every_term() -> None:
     other = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["c"]}]}
     theirs = {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [ZONE, other, {}]}}, "podAffinity": {}}
     before = copy.deepcopy(theirs)
-    affinity = avoid_nodes(theirs, failed_on=[], kept_from=["b"])
+    affinity = avoid_nodes(theirs, failed_on=[], excluded_nodes=["b"])
     assert theirs == before
     assert affinity is not None
     assert affinity["podAffinity"] == {}
@@ -61,5 +61,5 @@ def test_quarantined_nodes_are_excluded_from_every_term() -> None:
 
 def test_a_machine_without_affinity_excludes_quarantined_nodes_by_name() -> None:
     """A restarted kubelet would check a label again, and end the Pods that no longer match."""
-    affinity = avoid_nodes(None, failed_on=[], kept_from=["b", "a"])
+    affinity = avoid_nodes(None, failed_on=[], excluded_nodes=["b", "a"])
     assert affinity == {"nodeAffinity": {REQUIRED: {"nodeSelectorTerms": [{"matchFields": not_on("a", "b")}]}}}

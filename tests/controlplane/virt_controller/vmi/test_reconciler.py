@@ -144,7 +144,7 @@ async def test_a_launcher_that_does_not_come_up_times_out_with_any_clock(stage: 
 
 async def test_a_pod_avoids_quarantined_nodes_and_is_replaced_when_one_is_released(stage: Stage) -> None:
     quarantined = {"node-1"}
-    stage.reconciler = stage.another(kept_from=lambda: frozenset(quarantined))
+    stage.reconciler = stage.another(excluded_nodes=lambda: frozenset(quarantined))
     first = await stage.until_begun()
     assert stage.pod(first)["metadata"]["annotations"]["kubevirt.io/kept-from-nodes"] == "node-1"
     assert REQUIRED in stage.pod(first)["spec"]["affinity"]["nodeAffinity"]

@@ -87,9 +87,9 @@ PHASES: dict[str, tuple[World, str, str]] = {
     "running, Pod not in the cache": (vmi_world(RUNNING), "Running", ""),
     "running, Pod gone, no proof": (vmi_world(RUNNING, node=HERE, **ABSENT), "Unknown", "LauncherLost"),
     "running, Pod and Node gone": (vmi_world(RUNNING, node=GONE, **ABSENT), "Failed", "NodeGone"),
-    "running, Pod removed after its end": (vmi_world(RUNNING, last_words=(SUCCEEDED,), **ABSENT), "Succeeded", ""),
+    "running, Pod removed after its end": (vmi_world(RUNNING, last_states=(SUCCEEDED,), **ABSENT), "Succeeded", ""),
     "running, another Pod removed after its end": (
-        vmi_world(RUNNING, last_words=(OTHER_SUCCEEDED,), node=HERE, **ABSENT),
+        vmi_world(RUNNING, last_states=(OTHER_SUCCEEDED,), node=HERE, **ABSENT),
         "Unknown",
         "LauncherLost",
     ),
