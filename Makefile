@@ -11,6 +11,8 @@ NAMESPACE ?= default
 PYTHON ?= python3
 VENV := .venv
 export NAMESPACE
+# Without bytecode each process compiles what it imports, which Ansible does for every task.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help deps inputs quickstart test test-unit lint mutation simulate chaos nightly bench clean

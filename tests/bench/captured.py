@@ -24,7 +24,7 @@ _TAKE = f"""
 import os, signal, sys, time
 
 PODS = "/var/lib/kubelet/pods"
-known, deadline = set(os.listdir(PODS)), time.monotonic() + 120
+before, deadline = set(os.listdir(PODS)), time.monotonic() + 120
 print("ready", flush=True)
 
 
@@ -38,7 +38,7 @@ def processes(uid):
 
 
 def reported():
-    for uid in set(os.listdir(PODS)) - known:
+    for uid in set(os.listdir(PODS)) - before:
         if os.path.exists(f"{{PODS}}/{{uid}}/volumes/kubernetes.io~empty-dir/{layout.RUN_VOLUME}/{layout.REPORT}"):
             return uid
 
@@ -79,16 +79,17 @@ path.parent.mkdir(exist_ok=True)
 path.unlink(missing_ok=True)
 print("ready", flush=True)
 for line in sys.stdin:
-    said = "nothing"
+    summary = "nothing"
     if server is not None:
-        said = f"{{server.callers}} callers, calls (procedure: times) {{dict(sorted(Counter(server.calls).items()))}}"
+        calls = dict(sorted(Counter(server.calls).items()))
+        summary = f"{{server.callers}} callers, calls (procedure: times) {{calls}}"
         server.close()
         path.unlink()
         server = None
     if line.strip():
         behave, options = ATTACKS.get(line.strip(), (GOOD, {{}}))
         server = Hostile(path, behave, **options)
-    print(said, flush=True)
+    print(summary, flush=True)
 """
 
 
@@ -102,19 +103,19 @@ class Captured:
         """Serve this attack from now on: a name in hostile.ATTACKS; any other name is a server that answers
         everything.
         """
-        self._tell(way)
+        self._send(way)
 
     def rest(self) -> str:
         """Close every connection and stop serving; return a summary since the last attack, for a log."""
-        return self._tell("")
+        return self._send("")
 
-    def _tell(self, way: str) -> str:
+    def _send(self, way: str) -> str:
         assert self._server.stdin is not None
         assert self._server.stdout is not None
         with suppress(BrokenPipeError):
             self._server.stdin.write(f"{way}\n")
             self._server.stdin.flush()
-        return self._server.stdout.readline().strip() or "its machine was given up"
+        return self._server.stdout.readline().strip() or "the machine is gone"
 
 
 @contextmanager
@@ -159,4 +160,4 @@ def _process(command: list[str]) -> Iterator[subprocess.Popen[str]]:
 def _expect(process: subprocess.Popen[str], word: str) -> None:
     assert process.stdout is not None
     if (line := process.stdout.readline().strip()) != word:
-        raise RuntimeError(f"expected {word!r}, it said {line!r}")
+        raise RuntimeError(f"expected {word!r}, got {line!r}")

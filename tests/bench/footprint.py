@@ -71,10 +71,10 @@ def footprints(cluster: Cluster, node: str) -> list[Footprint]:
     )
 
 
-def only(found: list[Footprint], part: str) -> Footprint:
+def only(processes: list[Footprint], part: str) -> Footprint:
     """Return the process of a component that runs once per node."""
-    (one,) = (each for each in found if each.part == part)
-    return one
+    (footprint,) = (footprint for footprint in processes if footprint.part == part)
+    return footprint
 
 
 def settled(look: Callable[[], list[Footprint]], is_as_wanted: Callable[[list[Footprint]], bool]) -> list[Footprint]:

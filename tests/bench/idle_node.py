@@ -69,7 +69,9 @@ def _report_processor(
     if before.keys() != after.keys():
         return [f"processes came or went: {sorted(before.keys() ^ after.keys())}"]
     vms, seconds = over
-    spent = {who: (after[who].processor_seconds - one.processor_seconds) / seconds for who, one in before.items()}
+    spent = {
+        who: (after[who].processor_seconds - footprint.processor_seconds) / seconds for who, footprint in before.items()
+    }
     percent = sum(spent.values()) * 100
     report(
         {
@@ -78,7 +80,7 @@ def _report_processor(
             "unit": "% of a core",
             "vms": vms,
             "seconds": round(seconds, 1),
-            "by_process": [[part, round(one * 100, 2)] for (part, _unused), one in spent.items()],
+            "by_process": [[part, round(share * 100, 2)] for (part, _unused), share in spent.items()],
             "target": PERCENT_AT_MOST,
         }
     )
@@ -86,7 +88,7 @@ def _report_processor(
 
 
 def _report_memory(report: Report, after: dict[tuple[str, int], Footprint], vms: int) -> list[str]:
-    mib = {part: one.pss_kib / 1024 for (part, _unused), one in after.items() if part in GUARDED}
+    mib = {part: footprint.pss_kib / 1024 for (part, _unused), footprint in after.items() if part in GUARDED}
     total = sum(mib.values())
     report(
         {
@@ -94,9 +96,11 @@ def _report_memory(report: Report, after: dict[tuple[str, int], Footprint], vms:
             "value": round(total, 1),
             "unit": "MiB PSS, virt-handler and virt-node",
             "vms": vms,
-            "by_process": [[part, round(one, 1)] for part, one in mib.items()],
+            "by_process": [[part, round(size, 1)] for part, size in mib.items()],
             "others": [
-                [part, round(one.pss_kib / 1024, 1)] for (part, _unused), one in after.items() if part not in mib
+                [part, round(footprint.pss_kib / 1024, 1)]
+                for (part, _unused), footprint in after.items()
+                if part not in mib
             ],
             "target": MIB_AT_MOST,
         }

@@ -119,16 +119,16 @@ def _write(home: str) -> None:
         connection.recv(1)
 
 
-def _read(home: str, told: Queue[float]) -> None:
+def _read(home: str, answers: Queue[float]) -> None:
     with _listen(f"{home}/launcher.sock") as listening:
-        told.put(0.0)
+        answers.put(0.0)
         connection, _unused = listening.accept()
         connection.recv(1, socket.MSG_PEEK)
         buffer, count = bytearray(CHUNK), 0
         began = time.monotonic()
         while read := connection.recv_into(buffer):
             count += read
-        told.put(count / (time.monotonic() - began) / 1e6)
+        answers.put(count / (time.monotonic() - began) / 1e6)
         connection.close()
 
 
@@ -139,25 +139,25 @@ def _listen(path: str) -> socket.socket:
     return listening
 
 
-def _tunnel_target(home: str, pairs: dict[str, SelfSignedPair], told: Queue[float]) -> None:
+def _tunnel_target(home: str, pairs: dict[str, SelfSignedPair], answers: Queue[float]) -> None:
     async def dial(_channel: Channel) -> socket.socket:
         return await dial_socket(f"{home}/launcher.sock")
 
     async def serve() -> None:
-        entrance = TunnelServer(BINDING, server_tls_context(pairs[TARGET], pairs[SOURCE].der), dial)
-        told.put(float(await CopyThread().run(entrance.open("127.0.0.1"))))
+        server = TunnelServer(BINDING, server_tls_context(pairs[TARGET], pairs[SOURCE].der), dial)
+        answers.put(float(await CopyThread().run(server.open("127.0.0.1"))))
         await asyncio.Event().wait()
 
     asyncio.run(serve())
 
 
-def _tunnel_source(home: str, pairs: dict[str, SelfSignedPair], port: int, told: Queue[float]) -> None:
+def _tunnel_source(home: str, pairs: dict[str, SelfSignedPair], port: int, answers: Queue[float]) -> None:
     async def serve() -> None:
         context = client_tls_context(pairs[SOURCE], pairs[TARGET].der)
-        passage = TunnelClient(BINDING, Target("127.0.0.1", port, context, server_name(TARGET)), home)
-        await CopyThread().run(passage.open({"memory": _listen(f"{home}/memory.sock")}))
-        told.put(0.0)
-        told.put(await _longest_wait(home))
+        client = TunnelClient(BINDING, Target("127.0.0.1", port, context, server_name(TARGET)), home)
+        await CopyThread().run(client.open({"memory": _listen(f"{home}/memory.sock")}))
+        answers.put(0.0)
+        answers.put(await _longest_wait(home))
         await asyncio.Event().wait()
 
     asyncio.run(serve())
@@ -172,19 +172,19 @@ async def _longest_wait(home: str) -> float:
     return longest
 
 
-def _bare_target(home: str, _pairs: dict[str, SelfSignedPair], told: Queue[float]) -> None:
+def _bare_target(home: str, _pairs: dict[str, SelfSignedPair], answers: Queue[float]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listening:
-        told.put(float(listening.getsockname()[1]))
+        answers.put(float(listening.getsockname()[1]))
         connection, _unused = listening.accept()
     with connection, socket.socket(socket.AF_UNIX) as launcher:
         launcher.connect(f"{home}/launcher.sock")
         _copy(connection, launcher)
 
 
-def _bare_source(home: str, _pairs: dict[str, SelfSignedPair], port: int, told: Queue[float]) -> None:
+def _bare_source(home: str, _pairs: dict[str, SelfSignedPair], port: int, answers: Queue[float]) -> None:
     with _listen(f"{home}/memory.sock") as listening:
-        told.put(0.0)
-        told.put(0.0)
+        answers.put(0.0)
+        answers.put(0.0)
         connection, _unused = listening.accept()
     with connection, socket.create_connection(("127.0.0.1", port)) as there:
         _copy(connection, there)

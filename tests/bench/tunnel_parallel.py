@@ -28,8 +28,7 @@ from typing import Any
 
 from controlplane.links.handler import server_name
 from controlplane.virt_handler.api_endpoint.serving_certificate import SelfSignedPair
-from controlplane.virt_handler.migration import tunnel_client as passage
-from controlplane.virt_handler.migration import tunnel_server as entrance
+from controlplane.virt_handler.migration import tunnel_client, tunnel_server
 from controlplane.virt_handler.migration.byte_copy import TunnelSocket
 from controlplane.virt_handler.migration.copy_thread import CopyThread
 from controlplane.virt_handler.migration.handshake import MOST, Channel
@@ -61,19 +60,19 @@ class Way:
     """How memory is sent."""
 
     connections: int
-    has_lanes: bool
+    has_threads: bool
     """One copying thread per connection."""
     is_half: bool
     """Only the source is measured."""
 
     @property
     def name(self) -> str:
-        lanes = "a lane each" if self.has_lanes else "one lane"
-        return f"{self.connections}, {lanes}{', source alone' if self.is_half else ''}"
+        threads = "a thread each" if self.has_threads else "one thread"
+        return f"{self.connections}, {threads}{', source alone' if self.is_half else ''}"
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class Measurement:
     """Measurements of one run."""
 
     rate: float
@@ -88,37 +87,37 @@ def run(report: Report) -> None:
     """Report the median of each way, alternating in each round."""
     pairs = asyncio.run(_make_pairs())
     ways = [
-        Way(count, has_lanes, is_half)
+        Way(count, has_threads, is_half)
         for is_half in (False, True)
         for count in CONNECTIONS
-        for has_lanes in ((False, True) if count > 1 else (False,))
+        for has_threads in ((False, True) if count > 1 else (False,))
     ]
-    measured: dict[Way, list[Seen]] = {way: [] for way in ways}
+    measured: dict[Way, list[Measurement]] = {way: [] for way in ways}
     for _unused in range(ROUNDS):
         for way in ways:
             measured[way].append(_measure(way, pairs))
-    for way, seen in measured.items():
-        report(_figure(way, seen, measured[Way(1, has_lanes=False, is_half=way.is_half)]))
+    for way, runs in measured.items():
+        report(_figure(way, runs, measured[Way(1, has_threads=False, is_half=way.is_half)]))
 
 
-def _figure(way: Way, seen: list[Seen], one: list[Seen]) -> dict[str, Any]:
+def _figure(way: Way, runs: list[Measurement], single: list[Measurement]) -> dict[str, Any]:
     def middle(values: Iterator[float]) -> float:
         return sorted(values)[ROUNDS // 2]
 
-    rate = middle(each.rate for each in seen)
+    rate = middle(run.rate for run in runs)
     return {
         "name": "mig-parallel",
         "way": way.name,
         "value": round(rate),
         "unit": "MB/s",
-        "ratio": round(rate / middle(each.rate for each in one), 2),
-        "processor_seconds_per_gb": round(middle(each.used for each in seen) / BYTES * 1e9, 2),
-        "busiest_thread_seconds_per_gb": round(middle(each.busiest for each in seen) / BYTES * 1e9, 2),
-        "others_wait_ms": round(middle(each.waited for each in seen) * 1e3, 1),
+        "ratio": round(rate / middle(run.rate for run in single), 2),
+        "processor_seconds_per_gb": round(middle(run.used for run in runs) / BYTES * 1e9, 2),
+        "busiest_thread_seconds_per_gb": round(middle(run.busiest for run in runs) / BYTES * 1e9, 2),
+        "others_wait_ms": round(middle(run.waited for run in runs) * 1e3, 1),
     }
 
 
-def _measure(way: Way, pairs: dict[str, SelfSignedPair]) -> Seen:
+def _measure(way: Way, pairs: dict[str, SelfSignedPair]) -> Measurement:
     """Run the processes of a way once."""
     results: dict[str, Queue[float]] = {name: _context.Queue() for name in ("reader", "target", "source")}
     is_over = _context.Event()
@@ -141,7 +140,7 @@ def _measure(way: Way, pairs: dict[str, SelfSignedPair]) -> Seen:
             used = sum(_used(end.pid) for end in ends)
             busiest = max(_busiest(end.pid) for end in ends)
             is_over.set()
-            return Seen(rate, used, busiest, results["source"].get(timeout=SECONDS))
+            return Measurement(rate, used, busiest, results["source"].get(timeout=SECONDS))
         finally:
             for process in reversed(processes):
                 process.terminate()
@@ -175,22 +174,22 @@ def _write(home: str, way: Way) -> None:
     _each(way, act)
 
 
-def _read(home: str, way: Way, told: Queue[float]) -> None:
+def _read(home: str, way: Way, answers: Queue[float]) -> None:
     with listen(f"{home}/launcher.sock") as listening:
-        told.put(0.0)
-        _take(listening, way, told, 0)
+        answers.put(0.0)
+        _take(listening, way, answers, 0)
 
 
-def _discard(_home: str, way: Way, pairs: dict[str, SelfSignedPair], told: Queue[float]) -> None:
+def _discard(_home: str, way: Way, pairs: dict[str, SelfSignedPair], answers: Queue[float]) -> None:
     """Be a target that authenticates and then discards the data."""
     context = server_tls_context(pairs[TARGET], pairs[SOURCE].der)
     with socket.create_server(("127.0.0.1", 0)) as listening:
-        told.put(float(listening.getsockname()[1]))
-        _take(listening, way, told, socket.MSG_TRUNC, context)
+        answers.put(float(listening.getsockname()[1]))
+        _take(listening, way, answers, socket.MSG_TRUNC, context)
 
 
 def _take(
-    listening: socket.socket, way: Way, told: Queue[float], flags: int, context: ssl.SSLContext | None = None
+    listening: socket.socket, way: Way, answers: Queue[float], flags: int, context: ssl.SSLContext | None = None
 ) -> None:
     """Read connections to their ends; report MB/s since the first byte."""
     began: list[float] = []
@@ -212,37 +211,37 @@ def _take(
             counts.append(count)
 
     _each(way, act)
-    told.put(sum(counts) / (time.monotonic() - min(began)) / 1e6)
+    answers.put(sum(counts) / (time.monotonic() - min(began)) / 1e6)
 
 
-def _target(home: str, way: Way, pairs: dict[str, SelfSignedPair], told: Queue[float]) -> None:
+def _target(home: str, way: Way, pairs: dict[str, SelfSignedPair], answers: Queue[float]) -> None:
     async def dial(_channel: Channel) -> socket.socket:
         return await dial_socket(f"{home}/launcher.sock")
 
     async def serve() -> None:
-        _spread(entrance, way)
+        _spread(tunnel_server, way)
         opened = TunnelServer(BINDING, server_tls_context(pairs[TARGET], pairs[SOURCE].der), dial)
-        told.put(float(await CopyThread().run(opened.open("127.0.0.1"))))
+        answers.put(float(await CopyThread().run(opened.open("127.0.0.1"))))
         await asyncio.Event().wait()
 
     asyncio.run(serve())
 
 
 def _source(
-    home: str, way: Way, pairs: dict[str, SelfSignedPair], port: int, told: Queue[float], is_over: threading.Event
+    home: str, way: Way, pairs: dict[str, SelfSignedPair], port: int, answers: Queue[float], is_over: threading.Event
 ) -> None:
     async def serve() -> None:
-        _spread(passage, way)
+        _spread(tunnel_client, way)
         context = client_tls_context(pairs[SOURCE], pairs[TARGET].der)
         opened = TunnelClient(BINDING, Target("127.0.0.1", port, context, server_name(TARGET)), home)
         await CopyThread().run(opened.open({"memory": listen(f"{home}/memory.sock")}))
-        told.put(0.0)
+        answers.put(0.0)
         longest = 0.0
         while not is_over.is_set():
             began = time.monotonic()
             await asyncio.sleep(_LOOK_SECONDS)
             longest = max(longest, time.monotonic() - began - _LOOK_SECONDS)
-        told.put(longest)
+        answers.put(longest)
         await asyncio.Event().wait()
 
     asyncio.run(serve())
@@ -251,14 +250,14 @@ def _source(
 def _spread(module: Any, way: Way) -> None:
     """Configure this process: number of connections, and of copying threads."""
     MOST["memory"] = max(CONNECTIONS)
-    if not way.has_lanes:
+    if not way.has_threads:
         return
-    lanes = cycle([CopyThread() for _unused in range(way.connections)])
+    threads = cycle([CopyThread() for _unused in range(way.connections)])
 
     async def again(left: TunnelSocket, right: TunnelSocket) -> None:
         await copy(TunnelSocket(left._socket), TunnelSocket(right._socket))
 
     async def elsewhere(left: TunnelSocket, right: TunnelSocket) -> None:
-        await next(lanes).run(again(left, right))
+        await next(threads).run(again(left, right))
 
     copy, module.pump = module.pump, elsewhere

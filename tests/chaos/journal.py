@@ -40,11 +40,11 @@ class Journal:
         self.deeds.append(deed)
         self.say(json.dumps({"at": round(deed.at - self.began, 1), "does": what}))
 
-    def answer(self, said: str, *, is_surprise: bool = False) -> None:
+    def answer(self, text: str, *, is_surprise: bool = False) -> None:
         """Record the result of the last action."""
         if is_surprise:
-            self.surprises.append(f"{self.deeds[-1].what}: {said}")
-        self.say(json.dumps({"at": round(time.monotonic() - self.began, 1), "said": said[:300]}))
+            self.surprises.append(f"{self.deeds[-1].what}: {text}")
+        self.say(json.dumps({"at": round(time.monotonic() - self.began, 1), "answer": text[:300]}))
 
     def why(self, names: Names, since: float, until: float) -> str | None:
         """Return the action that may have ended a guest with one of these names in that time; None without one."""

@@ -56,10 +56,10 @@ class Observer:
         guests, now = sorted(self._guests()), time.monotonic()
         self.looks += 1
         self._compare(guests)
-        for one in guests:
-            self.lives.setdefault(one, Life(now, now)).last = now
-        for one, life in self.lives.items():
-            life.is_over = life.is_over or (life.last < now and not self._is_alive(one))
+        for guest in guests:
+            self.lives.setdefault(guest, Life(now, now)).last = now
+        for guest, life in self.lives.items():
+            life.is_over = life.is_over or (life.last < now and not self._is_alive(guest))
         return guests
 
     def _compare(self, found: list[Guest]) -> None:

@@ -52,7 +52,7 @@ def test_two_guests_of_one_machine_are_reported_once(proc: Proc) -> None:
     proc.runs(10)
     proc.runs(11)
 
-    for _each in range(2):
+    for _unused in range(2):
         observer.look()
 
     assert len(observer.doubles) == 1
@@ -70,10 +70,10 @@ def test_guests_of_two_machines_of_other_labs_and_other_processes_are_no_duplica
     proc.runs(15)
     proc.is_dead(15)
 
-    complaints = observer.look()
+    guests = observer.look()
 
     assert not observer.doubles
-    assert [(item.machine, item.node, item.instance) for item in complaints] == [
+    assert [(guest.machine, guest.node, guest.instance) for guest in guests] == [
         (OTHER, "node-1", "vmi-11"),
         (UUID, "node-1", "vmi-10"),
     ]
@@ -89,4 +89,4 @@ def test_a_guest_after_the_end_of_the_first_is_no_duplicate(proc: Proc) -> None:
     observer.look()
 
     assert not observer.doubles
-    assert [(one.pid, life.is_over) for one, life in observer.lives.items()] == [(10, True), (11, False)]
+    assert [(guest.pid, life.is_over) for guest, life in observer.lives.items()] == [(10, True), (11, False)]

@@ -26,9 +26,9 @@ def complaints(*deeds: Deed, is_over: bool = True) -> list[str]:
     return list(ended_for_no_reason(observer, roster, journal))
 
 
-@pytest.mark.parametrize("whose", ["vm/a", "vmi/a", "uid/uid", "node/node-1"])
-def test_a_guest_ended_by_an_action_is_not_lost(whose: str) -> None:
-    assert not complaints(Deed(ENDED - 1, "stop", frozenset({whose})))
+@pytest.mark.parametrize("name", ["vm/a", "vmi/a", "uid/uid", "node/node-1"])
+def test_a_guest_ended_by_an_action_is_not_lost(name: str) -> None:
+    assert not complaints(Deed(ENDED - 1, "stop", frozenset({name})))
 
 
 @pytest.mark.parametrize(
