@@ -68,15 +68,3 @@ async def test_a_guest_migrates_once_to_a_pod_that_is_large_enough() -> None:
     stage.tell_instance({"currentCPUTopology": {"cores": 1, "sockets": 2, "threads": 1}})
     await stage.work()
     assert "HotVCPUChange" not in said(stage)
-
-
-async def test_a_guest_that_migrates_to_a_smaller_pod_migrates_again() -> None:
-    stage = await a_guest_with_one_cpu()
-    stage.migrate()
-    await stage.work()
-    await give_a_socket(stage)
-    await stage.update()
-    assert len(stage.migrations) == 1, "it is moving already"
-    await move(stage)
-    await stage.update()
-    assert len(stage.migrations) == 2

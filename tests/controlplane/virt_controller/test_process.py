@@ -204,27 +204,6 @@ def _is_schedulable(api: LateApi, node: Key) -> bool:
     return body is not None and body["metadata"]["labels"][SCHEDULABLE] == "true"
 
 
-async def test_a_quarantine_ends(api: LateApi) -> None:
-    api.set(NODE, ONE, a_node(**{QUARANTINED: LONG_AGO}))
-    async with running(api) as virt_controller:
-        await virt_controller.until(lambda: api.writes("/nodes/"))
-    node = api.find(NODE, ONE)
-    assert node is not None
-    assert QUARANTINED not in node["metadata"]["labels"]
-
-
-async def test_a_replica_set_gets_its_members(api: LateApi) -> None:
-    labels = {"app": "web"}
-    spec = {
-        "replicas": 1,
-        "selector": {"matchLabels": labels},
-        "template": {"metadata": {"labels": labels}, "spec": GUEST},
-    }
-    api.set(VIRTUAL_MACHINE_INSTANCE_REPLICA_SET, WEB, {"spec": spec})
-    async with running(api) as virt_controller:
-        await virt_controller.until(lambda: api.only(VIRTUAL_MACHINE_INSTANCE))
-
-
 async def test_the_kubevirt_object_is_deployed(api: LateApi) -> None:
     key = Key(NAMESPACE, "kubevirt")
     api.set(KUBEVIRT, key, {"spec": {}})

@@ -274,15 +274,5 @@ def instances(cluster: Cluster) -> list[str]:
     return [body["metadata"]["name"] for body in listed]
 
 
-def test_the_crd_limits_replicas_to_ten_thousand(cluster: Cluster) -> None:
-    cluster.kubectl(
-        "create", "-f", "-", body={**SET, "metadata": {"name": "idle"}, "spec": {**SET["spec"], "paused": True}}
-    )
-    for replicas in (-1, 10_001, 2**31 - 1):
-        with pytest.raises(AssertionError, match=r"spec\.replicas|replicas"):
-            cluster.kubectl("scale", "vmirs/idle", f"--replicas={replicas}")
-    cluster.kubectl("delete", "vmirs", "idle")
-
-
 def named(version: str, kind: str, name: str, **metadata: Any) -> dict[str, Any]:
     return {"apiVersion": version, "kind": kind, "metadata": {"name": name, **metadata}}

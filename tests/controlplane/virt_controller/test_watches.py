@@ -29,7 +29,7 @@ from controlplane.api.objects.resources import (
 )
 from controlplane.virt_controller.node.decide import USUAL_SECONDS
 from controlplane.virt_controller.vmi.reconciler import VmiReconciler
-from tests.controlplane.virt_controller.data_volumes import DISK
+from tests.controlplane.virt_controller.data_volumes import BY_CDI, DISK
 from tests.controlplane.virt_controller.watched_cluster import Enqueued, Json, WatchedCluster
 
 VM, VMI, MIGRATION = VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, VIRTUAL_MACHINE_INSTANCE_MIGRATION
@@ -93,6 +93,7 @@ def remove(resource: Resource, key: Key) -> Callable[[WatchedCluster], Enqueued]
     return lambda cluster: cluster.remove(resource, key)
 
 
+OF_MOVING = owned_by("VirtualMachineInstance", "moving")
 BOTH_MIGRATIONS = {("migration", "default/moves"), ("migration", "default/moved")}
 CHANGES: dict[str, tuple[Callable[[WatchedCluster], Enqueued], Enqueued]] = {
     "a VM": (put(VM, WEB, {"spec": {}}), keys("vm", WEB)),
@@ -114,7 +115,7 @@ CHANGES: dict[str, tuple[Callable[[WatchedCluster], Enqueued], Enqueued]] = {
         keys("vm vmi", MOVING) | {("migration", "default/moves")},
     ),
     "a Pod of a VMI with a migration": (
-        put(POD, POD_KEY, owned_by("VirtualMachineInstance", "moving")),
+        put(POD, POD_KEY, OF_MOVING),
         keys("vmi", MOVING) | {("migration", "default/moves")},
     ),
     "a VMI with migrations is deleted": (remove(VMI, MOVING), keys("vm vmi", MOVING) | BOTH_MIGRATIONS),
@@ -142,16 +143,7 @@ CHANGES: dict[str, tuple[Callable[[WatchedCluster], Enqueued], Enqueued]] = {
     ),
     "a VMI has moved": (put(VMI, PLACED, migrating(completed=True, node="node-2")), keys("vm vmi orphan", PLACED)),
     "the target Pod of a migration": (
-        put(
-            POD,
-            POD_KEY,
-            {
-                "metadata": {
-                    **owned_by("VirtualMachineInstance", "moving")["metadata"],
-                    "labels": {MIGRATION_JOB: "uid"},
-                }
-            },
-        ),
+        put(POD, POD_KEY, {"metadata": {**OF_MOVING["metadata"], "labels": {MIGRATION_JOB: "uid"}}}),
         keys("vmi orphan", MOVING) | {("migration", "default/moves")},
     ),
     "an eviction of a VMI": (put(VMI, PLACED, placed(evacuationNodeName="node-1")), keys("vm vmi evacuation", PLACED)),
@@ -247,19 +239,12 @@ def test_a_lease_enqueues_its_node_only_when_its_duration_changes(cluster: Watch
 
 
 def test_a_claim_enqueues_the_objects_that_name_it_when_its_state_changes(cluster: WatchedCluster) -> None:
-    filler = {
-        "apiVersion": "cdi.kubevirt.io/v1beta1",
-        "kind": "DataVolume",
-        "name": "d",
-        "uid": "d",
-        "controller": True,
-    }
     bound = {"spec": {"volumeMode": "Block"}, "status": {"phase": "Bound"}}
     for body, expected in (
         ({}, BY_DISK),
         ({"metadata": {"annotations": {"a": "b"}}}, set()),
         (bound, BY_DISK),
-        (bound | {"metadata": {"ownerReferences": [filler]}}, BY_DISK),
+        (bound | {"metadata": {"ownerReferences": [BY_CDI]}}, BY_DISK),
         (bound | {"metadata": DELETED}, BY_DISK),
     ):
         assert cluster.put(CLAIM, DISK_KEY, body) == expected, body

@@ -14,7 +14,7 @@ from controlplane.virt_controller.vm.live_change import find_change
 from controlplane.virt_controller.vm.live_memory import merged
 from controlplane.virt_controller.vm.restart_required import restart_required
 from controlplane.virt_controller.vm.template import template_hash
-from tests.controlplane.virt_controller.vm.test_live_change import MOVABLE, MOVING, STAGED, a_world
+from tests.controlplane.virt_controller.vm.templates import MOVABLE, MOVING, STAGED, changed, restart_message
 
 Json = dict[str, Any]
 TOLD = {"guestAtBoot": "1Gi", "guestCurrent": "1Gi", "guestRequested": "1Gi"}
@@ -26,7 +26,7 @@ def memory(guest: str, *, asked: Json | None = None, cpu: Json | None = None, **
 
 
 def a_change(was: Json, now: Json, **facts: Any) -> Any:
-    return a_world(was, now, **{"memory": TOLD, **facts})
+    return changed(was, now, **{"memory": TOLD, **facts})
 
 
 ONE, TWO = memory("1Gi"), memory("2Gi")
@@ -105,10 +105,9 @@ REFUSED: dict[str, tuple[Json, Json, Json, str]] = {
 def test_a_change_that_requires_a_restart_is_named(was: Json, now: Json, facts: Json, why: str) -> None:
     world = a_change(was, now, **facts)
     assert find_change(world) is None
-    condition = restart_required(world)
-    assert condition is not None
-    assert condition.message.startswith("domain.memory.guest was changed in the template spec, and ")
-    assert why in condition.message
+    message = restart_message(world)
+    assert message.startswith("domain.memory.guest was changed in the template spec, and ")
+    assert why in message
 
 
 def test_the_next_change_waits_for_a_running_migration() -> None:
@@ -131,16 +130,14 @@ def test_an_amount_that_no_node_can_hold_is_reduced_without_a_restart(guest: str
 def test_with_staged_updates_memory_changes_at_the_next_start() -> None:
     world = a_change(ONE, TWO, configuration=STAGED)
     assert find_change(world) is None
-    condition = restart_required(world)
-    assert condition is not None
-    assert "a non-live-updatable field was changed in the template spec: " in condition.message
-    assert "domain.memory.guest;" in condition.message
+    message = restart_message(world)
+    assert "a non-live-updatable field was changed in the template spec: " in message
+    assert "domain.memory.guest;" in message
 
 
 def test_another_maximum_requires_a_restart() -> None:
-    condition = restart_required(a_change(memory("1Gi", maxGuest="2Gi"), memory("1Gi", maxGuest="3Gi")))
-    assert condition is not None
-    assert "template spec: domain.memory.maxGuest;" in condition.message
+    message = restart_message(a_change(memory("1Gi", maxGuest="2Gi"), memory("1Gi", maxGuest="3Gi")))
+    assert "template spec: domain.memory.maxGuest;" in message
 
 
 def test_the_effects_of_changed_memory_are_not_named_as_template_changes() -> None:
@@ -148,10 +145,9 @@ def test_the_effects_of_changed_memory_are_not_named_as_template_changes() -> No
     cpu = {"cores": 1, "sockets": 1, "threads": 1, "maxSockets": 4}
     grown = memory("2Gi", maxGuest="4Gi", cpu=cpu, asked={"requests": {"memory": "2Gi"}})["domain"]
     was, now = memory("1Gi", asked=resources), {**memory("2Gi", asked=resources), "hostname": "web"}
-    condition = restart_required(a_change(was, now, spec={"domain": grown}))
-    assert condition is not None
-    assert "domain.memory" not in condition.message
-    assert "domain.resources" not in condition.message
+    message = restart_message(a_change(was, now, spec={"domain": grown}))
+    assert "domain.memory" not in message
+    assert "domain.resources" not in message
 
 
 def test_patches_of_the_same_part_are_merged() -> None:

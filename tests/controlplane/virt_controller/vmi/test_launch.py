@@ -89,13 +89,6 @@ def test_the_lease_is_for_the_guest_s_address_and_mac() -> None:
     assert (dhcp.hostname, dhcp.search) == ("web", ("vms.default.svc.cluster.local",))
 
 
-def test_a_mac_from_the_spec_is_taken() -> None:
-    named = {"interfaces": [{"name": "net", "masquerade": {}, "macAddress": "02:AB:00:00:00:01"}]}
-    dhcp = plan_of(with_spec(named)).dhcp
-    assert dhcp is not None
-    assert dhcp.mac == "02:ab:00:00:00:01"
-
-
 def a_run(uid: str, vm_uid: str = VM_UID, kind: str = "VirtualMachine", **status: Any) -> VirtualMachineInstance:
     """One run of a VM that has an interface."""
     owner = {"apiVersion": "kubevirt.io/v1", "kind": kind, "name": "web", "uid": vm_uid, "controller": True}

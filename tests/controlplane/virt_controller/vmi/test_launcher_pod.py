@@ -16,7 +16,6 @@ import yaml
 from controlplane.api.launch_plan import parse_plan
 from controlplane.api.objects.claim import PersistentVolumeClaim
 from controlplane.api.objects.decode import decode, decode_kubevirt
-from controlplane.api.objects.kubevirt import KubeVirtConfiguration
 from controlplane.virt_controller.vmi.launcher_pod import build_launcher_pod
 from tests.controlplane.virt_controller.builders import a_vmi
 
@@ -127,16 +126,6 @@ def test_the_pod_passes_the_restricted_profile(case: tuple[dict[str, Any], dict[
     assert kinds <= {"emptyDir", "downwardAPI", "image", "secret", "persistentVolumeClaim"}
     safe = {"net.ipv4.ip_unprivileged_port_start"}
     assert {sysctl["name"] for sysctl in spec["securityContext"].get("sysctls", ())} <= safe
-
-
-def test_a_node_selector_cannot_override_the_schedulable_label() -> None:
-    spec, configuration = CASES["everything"]
-    assert build(spec, configuration)["spec"]["nodeSelector"]["kubevirt.io/schedulable"] == "true"
-
-
-def test_defaults_need_no_configuration() -> None:
-    pod = build_launcher_pod(a_vmi(), attempt=1, image="x", configuration=KubeVirtConfiguration())
-    assert pod["spec"]["containers"][0]["imagePullPolicy"] == "IfNotPresent"
 
 
 def test_user_data_reaches_the_launcher_unchanged_and_not_by_environment() -> None:

@@ -20,72 +20,45 @@ from controlplane.virt_controller.vmi.resources import MIB, TCG_TRANSLATION_BUFF
 KVM, TUN = "devices.kubevirt.io/kvm", "devices.kubevirt.io/tun"
 SPACE = DiskSpace(run=1000, pod=2000)
 GUEST = {"memory": {"guest": "512Mi"}}
-NIC = {"devices": {"interfaces": [{"name": "default", "masquerade": {}}]}}
 
-# guest 512 MiB: 64 fixed + 8 per vCPU + 1 page tables
-TABLE: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = {
-    "plain": (
-        GUEST,
-        {},
-        {"requests": {"cpu": "100m", "memory": str(585 * MIB)}, "limits": {"memory": str(841 * MIB), KVM: "1"}},
-    ),
-    "with a card": (
-        {**GUEST, **NIC},
-        {},
-        {
-            "requests": {"cpu": "100m", "memory": str(585 * MIB)},
-            "limits": {"memory": str(841 * MIB), KVM: "1", TUN: "1"},
-        },
-    ),
-    "emulated": (
-        GUEST,
-        {"useEmulation": True},
-        {"requests": {"cpu": "100m", "memory": str(713 * MIB)}, "limits": {"memory": str(969 * MIB)}},
-    ),
-    "with two disks": (
-        {**GUEST, "devices": {"disks": [{"name": "a", "disk": {}}, {"name": "b", "disk": {}}]}},
-        {},
-        {"requests": {"cpu": "100m", "memory": str(585 * MIB)}, "limits": {"memory": str(969 * MIB), KVM: "1"}},
-    ),
-    "four processors, other ratio": (
-        {**GUEST, "cpu": {"sockets": 2, "cores": 2}},
-        {"cpuAllocationRatio": 4},
-        {"requests": {"cpu": "1", "memory": str(609 * MIB)}, "limits": {"memory": str(865 * MIB), KVM: "1"}},
-    ),
-    "user's own figures": (
-        {**GUEST, "resources": {"requests": {"cpu": "250m", "memory": "256Mi"}, "limits": {"cpu": 2, "memory": "1Gi"}}},
-        {},
-        {
-            "requests": {"cpu": "250m", "memory": str((256 + 73) * MIB)},
-            "limits": {"cpu": "2", "memory": str((1024 + 73) * MIB), KVM: "1"},
-        },
-    ),
-    "processors only as a limit: it is what is asked for, as Kubernetes has it": (
-        {**GUEST, "resources": {"limits": {"cpu": "1500m"}}},
-        {},
-        {
-            "requests": {"cpu": "1500m", "memory": str(585 * MIB)},
-            "limits": {"cpu": "1500m", "memory": str(841 * MIB), KVM: "1"},
-        },
-    ),
-    "memory only as a request": (
-        {"resources": {"requests": {"memory": "512Mi"}}},
-        {},
-        {"requests": {"cpu": "100m", "memory": str(585 * MIB)}, "limits": {"memory": str(841 * MIB), KVM: "1"}},
-    ),
-}
+CARD = {"devices": {"interfaces": [{"name": "default", "masquerade": {}}]}}
+DISKS = {"devices": {"disks": [{"name": "a", "disk": {}}, {"name": "b", "disk": {}}]}}
+OWN = {"requests": {"cpu": "250m", "memory": "256Mi"}, "limits": {"cpu": 2, "memory": "1Gi"}}
+EMULATED, FOUR = {"useEmulation": True}, {"cpu": {"sockets": 2, "cores": 2}}
 
 
 def build(domain: DomainSpec, developer: DeveloperConfiguration, current_bytes: int = 0) -> dict[str, dict[str, str]]:
     return build_resources(domain, guest_memory(domain), developer, SPACE, current_bytes)
 
 
+def resources(cpu: str, memory: int, limit: int, *, cpu_limit: str = "", devices: tuple[str, ...] = (KVM,)) -> Any:
+    limits = {"memory": str(limit * MIB), **({"cpu": cpu_limit} if cpu_limit else {}), **dict.fromkeys(devices, "1")}
+    return {"requests": {"cpu": cpu, "memory": str(memory * MIB)}, "limits": limits}
+
+
+# guest 512 MiB: 64 fixed + 8 per vCPU + 1 page tables
+TABLE: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = {
+    "plain": (GUEST, {}, resources("100m", 585, 841)),
+    "with a card": ({**GUEST, **CARD}, {}, resources("100m", 585, 841, devices=(KVM, TUN))),
+    "emulated": (GUEST, EMULATED, resources("100m", 713, 969, devices=())),
+    "with two disks": ({**GUEST, **DISKS}, {}, resources("100m", 585, 969)),
+    "four CPUs, another ratio": ({**GUEST, **FOUR}, {"cpuAllocationRatio": 4}, resources("1", 609, 865)),
+    "own figures": ({**GUEST, "resources": OWN}, {}, resources("250m", 256 + 73, 1024 + 73, cpu_limit="2")),
+    "only a CPU limit, which is the request, as in Kubernetes": (
+        {**GUEST, "resources": {"limits": {"cpu": "1500m"}}},
+        {},
+        resources("1500m", 585, 841, cpu_limit="1500m"),
+    ),
+    "only a memory request": ({"resources": {"requests": {"memory": "512Mi"}}}, {}, resources("100m", 585, 841)),
+}
+
+
 @pytest.mark.parametrize(("domain", "developer", "expected"), TABLE.values(), ids=TABLE.keys())
 def test_the_resources_of_a_domain(domain: dict[str, Any], developer: dict[str, Any], expected: dict[str, Any]) -> None:
-    resources = build(decode(domain, DomainSpec), decode(developer, DeveloperConfiguration))
-    assert resources["requests"].pop("ephemeral-storage") == str(64 * MIB)
-    assert resources["limits"].pop("ephemeral-storage") == "2000"
-    assert resources == expected
+    built = build(decode(domain, DomainSpec), decode(developer, DeveloperConfiguration))
+    assert built["requests"].pop("ephemeral-storage") == str(64 * MIB)
+    assert built["limits"].pop("ephemeral-storage") == "2000"
+    assert built == expected
 
 
 def test_a_machine_without_memory_limits_cannot_use_up_the_nodes_memory() -> None:

@@ -43,46 +43,43 @@ def waiting(reason: str, *conditions: Any, message: str = "") -> Pod:
 
 
 READY = a_condition("PodReadyToStartContainers", "True")
-SILENT = a_pod(node="node-1")
+SILENT, UP_POD = a_pod(node="node-1"), a_pod("Running", node="node-1", compute=UP)
 PULLING = waiting("ContainerCreating", READY)
 MISSING = {POD_UID: Failure("FailedMount", 'secret "user" not found')}
 NO_SANDBOX = {POD_UID: Failure("FailedCreatePodSandBox", "no address is left")}
 ASKED = KubeVirtConfiguration(run_timeout_seconds=100)
 NEVER = KubeVirtConfiguration(run_timeout_seconds=0)
 
+PLAIN, SHORT = a_vmi_with(), a_vmi_with("100")
+GRANTED = a_vmi_with("100", phase="Scheduled", activePods={POD_UID: "node-1"})
+NO_SECRET: Any = {"event_troubles": MISSING}
+CONFIGURED, OFF = {"configuration": ASKED}, {"configuration": NEVER}
 CASES: dict[str, tuple[World, float | None]] = {
-    "the kubelet says nothing": (vmi_world(a_vmi_with(), SILENT, placed_for=1.0), 599.0),
-    "no sandbox, nothing said": (vmi_world(a_vmi_with(), waiting("ContainerCreating")), 600.0),
-    "no sandbox, said to be refused": (vmi_world(a_vmi_with(), SILENT, event_troubles=NO_SANDBOX), 600.0),
-    "a Secret is waited for": (vmi_world(a_vmi_with(), SILENT, event_troubles=MISSING), None),
-    "images are pulled": (vmi_world(a_vmi_with(), PULLING), None),
-    "a user's image cannot be": (vmi_world(a_vmi_with(), waiting("ErrImagePull", message='"disk:1"')), None),
-    "the launcher's cannot be": (vmi_world(a_vmi_with(), waiting("ErrImagePull", message='"launcher:1"')), 600.0),
-    "its container is not made": (vmi_world(a_vmi_with(), waiting("CreateContainerError", READY)), 600.0),
-    "no node was found": (vmi_world(a_vmi_with("100"), a_pod()), None),
-    "it is up": (vmi_world(a_vmi_with("100"), a_pod("Running", node="node-1", compute=UP)), None),
-    "it has ended": (vmi_world(a_vmi_with("100"), a_pod("Failed", node="node-1")), None),
-    "its Pod is deleted": (vmi_world(a_vmi_with("100"), a_pod(node="node-1", deleting=True)), None),
-    "it was granted the start": (
-        vmi_world(a_vmi_with("100", phase="Scheduled", activePods={POD_UID: "node-1"}), SILENT),
-        None,
-    ),
-    "asked for, images are pulled": (vmi_world(a_vmi_with("100"), PULLING, placed_for=30.0), 70.0),
-    "configured, images are pulled": (vmi_world(a_vmi_with(), PULLING, configuration=ASKED), 100.0),
-    "configured, a Secret is waited for": (
-        vmi_world(a_vmi_with(), SILENT, event_troubles=MISSING, configuration=ASKED),
-        100.0,
-    ),
-    "configured, and the machine says never": (vmi_world(a_vmi_with("0"), SILENT, configuration=ASKED), None),
-    "configured never, and the machine says so": (vmi_world(a_vmi_with("50"), SILENT, configuration=NEVER), 50.0),
-    "configured never": (vmi_world(a_vmi_with(), SILENT, configuration=NEVER), None),
-    "no number": (vmi_world(a_vmi_with("soon"), SILENT, configuration=ASKED), 100.0),
+    "no report": (vmi_world(PLAIN, SILENT, placed_for=1.0), 599.0),
+    "no sandbox, no report": (vmi_world(PLAIN, waiting("ContainerCreating")), 600.0),
+    "no sandbox, reported": (vmi_world(PLAIN, SILENT, event_troubles=NO_SANDBOX), 600.0),
+    "no Secret": (vmi_world(PLAIN, SILENT, **NO_SECRET), None),
+    "images are pulled": (vmi_world(PLAIN, PULLING), None),
+    "no image of a user": (vmi_world(PLAIN, waiting("ErrImagePull", message='"disk:1"')), None),
+    "no launcher image": (vmi_world(PLAIN, waiting("ErrImagePull", message='"launcher:1"')), 600.0),
+    "no container": (vmi_world(PLAIN, waiting("CreateContainerError", READY)), 600.0),
+    "no node": (vmi_world(SHORT, a_pod()), None),
+    "up": (vmi_world(SHORT, UP_POD), None),
+    "ended": (vmi_world(SHORT, a_pod("Failed", node="node-1")), None),
+    "deleted": (vmi_world(SHORT, a_pod(node="node-1", deleting=True)), None),
+    "granted": (vmi_world(GRANTED, SILENT), None),
+    "own time, images are pulled": (vmi_world(SHORT, PULLING, placed_for=30.0), 70.0),
+    "configured, images are pulled": (vmi_world(PLAIN, PULLING, **CONFIGURED), 100.0),
+    "configured, no Secret": (vmi_world(PLAIN, SILENT, **NO_SECRET, **CONFIGURED), 100.0),
+    "configured, own time never": (vmi_world(a_vmi_with("0"), SILENT, **CONFIGURED), None),
+    "configured never, own time": (vmi_world(a_vmi_with("50"), SILENT, **OFF), 50.0),
+    "configured never": (vmi_world(PLAIN, SILENT, **OFF), None),
+    "configured, own time is malformed": (vmi_world(a_vmi_with("soon"), SILENT, **CONFIGURED), 100.0),
 }
 
 
-@pytest.mark.parametrize("title", CASES)
-def test_how_much_time_is_left(title: str) -> None:
-    world, expected = CASES[title]
+@pytest.mark.parametrize(("world", "expected"), CASES.values(), ids=CASES)
+def test_how_much_time_is_left(world: World, expected: float | None) -> None:
     assert seconds_left(world) == expected
 
 
@@ -107,7 +104,7 @@ def test_a_run_that_timed_out_reports_the_events() -> None:
 
 
 def test_a_launcher_that_comes_up_at_the_last_moment_is_granted_the_start() -> None:
-    world = vmi_world(a_vmi_with("1"), a_pod("Running", node="node-1", compute=UP), placed_for=9000.0)
+    world = vmi_world(a_vmi_with("1"), UP_POD, placed_for=9000.0)
     assert [type(step).__name__ for step in decide(world).steps] == ["GrantStart"]
 
 
