@@ -177,7 +177,7 @@ def decide(world: World) -> Plan:
         # A clock that jumps back and forth must not fill the bundle: at most one new CA per SETTLE_SECONDS.
         if (pause := SETTLE_SECONDS - world.authority_for) > 0:
             return Plan((), pause)
-        return _replace_authority(world, "the authority has not begun", ends=validity(ca.certificate).ends)
+        return _replace_authority(world, "the authority is not valid yet", ends=validity(ca.certificate).ends)
     if world.now >= _authority_due_at(ca.certificate, namespace):
         return _replace_authority(world, "the authority is at two thirds of its life time")
     return _keep(world, ca)
@@ -238,7 +238,7 @@ def _waiting(authority: KeyPair, now: float) -> str:
     if not is_early(authority.certificate, now):
         return ""
     begins = datetime.fromtimestamp(validity(authority.certificate).begins, UTC)
-    return f"the authority that somebody put there is not valid before {begins:%Y-%m-%dT%H:%M:%SZ}"
+    return f"the authority in the Secret is not valid before {begins:%Y-%m-%dT%H:%M:%SZ}"
 
 
 def _ends(issued: Issued, now: float) -> float:
@@ -263,7 +263,7 @@ def _reissue(
         return why
     if is_early(pair.certificate, now):
         # Its process keeps the former pair while that is valid. A clock that jumps must not issue pairs all the time.
-        return "the certificate has not begun" if issued.used_for >= SETTLE_SECONDS else ""
+        return "the certificate is not valid yet" if issued.used_for >= SETTLE_SECONDS else ""
     if now >= due_at(pair.certificate, PAIR_LIFE):
         return "the certificate is at two thirds of its life time"
     if not is_issued_by(pair.certificate, authority.certificate):

@@ -54,11 +54,11 @@ def fault(pair: KeyPair, subject: Subject, trusted: Iterable[bytes], now: float)
     if not is_usable(pair):
         return "there is no usable pair"
     if validity(pair.certificate).is_over(now):
-        return "the certificate has ended"
+        return "the certificate has expired"
     if not is_for_subject(pair.certificate, subject):
         return "the certificate is for other names or another role"
     if not any(is_issued_by(pair.certificate, authority) for authority in trusted):
-        return "the certificate is by an authority that nobody trusts"
+        return "the certificate is by an untrusted authority"
     return ""
 
 

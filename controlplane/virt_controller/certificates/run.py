@@ -88,7 +88,7 @@ class Keeper:
         try:
             rest = await self._pass()
         except Exception:
-            log.exception("bug in the keeping of certificates")
+            log.exception("bug while maintaining the certificates")
             # This sleeps here, because a change would end the wait in run() and meet the same bug at once.
             await self._sleep(self._back_off.fail(self._key))
             return 0.0
@@ -106,7 +106,7 @@ class Keeper:
         except Conflict:
             return self._stale.fail(self._key)
         except ApiError as error:
-            log.warning("cannot keep the certificates", extra={"because": error})
+            log.warning("cannot maintain the certificates", extra={"because": error})
             return self._refused.fail(self._key)
         self._stale.forget(self._key)
         self._refused.forget(self._key)
@@ -116,7 +116,7 @@ class Keeper:
         """Log once that a CA waits for its time."""
         if waiting and waiting != self._waiting:
             log.warning(
-                "an authority waits for its time; pairs of the one before are not renewed until then",
+                "the authority in the Secret is not valid yet; pairs of the former one are not renewed until then",
                 extra={"key": self._key, "because": waiting},
             )
         self._waiting = waiting

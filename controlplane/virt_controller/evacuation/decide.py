@@ -16,7 +16,7 @@ def decide(world: World) -> Plan[Action]:
     remaining = world.waits_for
     if remaining > 0:
         return Plan(requeue_after=remaining)
-    return Plan((CreateMigration(world.next_name, because="it is to leave its node"),))
+    return Plan((CreateMigration(world.next_name, because="its guest has to leave the node"),))
 
 
 def derive_back_off(world: World) -> BackOff | None:

@@ -60,7 +60,7 @@ class EvacuationReconciler:
     def observe(self, key: Key) -> World | None:
         """Read the caches. Unavailable until they are synced: before that, absence proves nothing."""
         if not (self._vmis.synced and self._nodes.synced and self._migrations.synced):
-            raise Unavailable(f"cannot judge whether {key} is to leave its node: not everything is known yet")
+            raise Unavailable(f"cannot judge whether {key} is to leave its node: the caches are not synced yet")
         raw = self._vmis.get(key)
         if raw is None:
             self._announced.pop(key, None)
@@ -69,7 +69,7 @@ class EvacuationReconciler:
         try:
             vmi = decode_vmi(raw)
         except DecodeError as error:
-            log.warning("object left alone: it does not fit its schema", extra={"key": str(key), "error": str(error)})
+            log.warning("object skipped: it does not fit its schema", extra={"key": str(key), "error": str(error)})
             return None
         node = self._nodes.get(Key("", vmi.status.node_name))
         return World(

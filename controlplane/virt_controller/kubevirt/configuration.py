@@ -33,4 +33,4 @@ class Configuration:
         try:
             self._current = DEFAULTS if after is None else decode_kubevirt(after).spec.configuration
         except DecodeError as error:
-            log.warning("configuration not taken over", extra={"key": str(key), "error": str(error)})
+            log.warning("configuration ignored", extra={"key": str(key), "error": str(error)})

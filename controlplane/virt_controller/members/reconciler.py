@@ -107,7 +107,7 @@ class SetReconciler(ABC, Generic[SetT, MemberT, WorldT]):
     def observe(self, key: Key) -> WorldT | None:
         """Read the caches. Raises Unavailable while one of them is not synced: before that, absence proves nothing."""
         if not self._is_synced():
-            raise Unavailable(f"cannot judge {self._set_kind.kind} {key}: not everything is known yet")
+            raise Unavailable(f"cannot judge {self._set_kind.kind} {key}: the caches are not synced yet")
         raw = self._sets.get(key)
         if raw is None:
             self._forget(key)

@@ -31,7 +31,7 @@ async def create_once(api: Api, body: Json, *, uid: str, version: str) -> None:
         if existing["spec"].get("vmiName") != vmi.name:
             raise Forbidden(
                 f"cannot move VirtualMachineInstance {vmi}: the name that its migration must have, {meta['name']}, is "
-                "another instance's migration's; delete that one"
+                "taken by the migration of another VMI; delete that one"
             ) from error
         raise Conflict(str(error)) from error
 

@@ -67,14 +67,14 @@ def decide(world: World) -> Plan[Action]:
     if phase not in FINAL and unconfirmed_failure(world) and not world.is_vmi_confirmed:
         return Plan((ConfirmVmi(because=f"it seems that {unconfirmed_failure(world)}"),))
     if phase not in FINAL and next_phase(world).phase != phase:
-        return Plan((WriteStatus(because="it is further than its status says"),))
+        return Plan((WriteStatus(because="its status is outdated"),))
     return rule(world)
 
 
 def _begin(world: World) -> Plan[Action]:
     """Create the target Pod when the migration may begin."""
     if MIGRATION_FINALIZER not in world.migration.metadata.finalizers:
-        return Plan((AddFinalizer(because="what it makes is cleared away before it goes"),))
+        return Plan((AddFinalizer(because="its objects must be cleaned up before it is removed"),))
     if not world.may_begin or not world.can_move:
         return Plan()
     return Plan((CreateTarget(because="its turn has come"),))
@@ -129,13 +129,13 @@ def _end_unbegun(world: World, remaining: float | None) -> FailMigration | None:
     if world.is_cancelled:
         return FailMigration(CANCELLED, because="it is being deleted")
     if world.vmi is not None and world.vmi.metadata.deletion_timestamp is not None:
-        return FailMigration("the VirtualMachineInstance is being deleted", because="its instance is to end")
+        return FailMigration("the VirtualMachineInstance is being deleted", because="its VMI is being deleted")
     if remaining is not None and remaining <= 0:
-        return FailMigration("it did not begin in time", because="nobody has begun it")
+        return FailMigration("it did not begin in time", because="no virt-handler has started it")
     if world.unowned_target is not None:
-        return FailMigration(LOST_OWNER, because="nobody owns it any more")
+        return FailMigration(LOST_OWNER, because="its owner reference was removed")
     if world.is_target_absent:
-        return FailMigration("the target Pod is gone", because="somebody has deleted it")
+        return FailMigration("the target Pod is gone", because="it was deleted")
     return None
 
 
@@ -143,7 +143,7 @@ def _label(world: World) -> Plan[Action]:
     node = "" if world.state is None else world.state.target_node
     if not node or len(node) > LABEL_LENGTH or world.target_label == node:
         return Plan()
-    return Plan((LabelTarget(node, because="other people's clients look for it"),))
+    return Plan((LabelTarget(node, because="other clients read it"),))
 
 
 def _clear(world: World) -> Plan[Action]:
@@ -166,7 +166,7 @@ def _clear_source(world: World) -> Plan[Action]:
     if pod is None and name and name not in world.absent and world.vmi is not None and not _has_let_go(world):
         return Plan((_look(name),))
     if pod is not None and not _has_the_guest(world, pod) and _is_staying(world, pod):
-        return Plan((DeleteSource(pod.metadata.name, pod.uid, because="its guest has moved"),))
+        return Plan((DeleteSource(pod.metadata.name, pod.uid, because="the guest runs on the target"),))
     return _end(world)
 
 
@@ -174,14 +174,14 @@ def _end(world: World) -> Plan[Action]:
     if world.state is not None and world.target_label:
         return Plan((RemoveTargetLabel(because="its migration is over"),))
     if not _has_let_go(world):
-        return Plan((RemoveFinalizer(because="nothing of it is left to be done"),))
+        return Plan((RemoveFinalizer(because="everything is cleaned up"),))
     meta = world.migration.metadata
     if meta.deletion_timestamp is not None or meta.uid in world.deletes_sent:
         return Plan()
     if world.vmi is None:
         if not world.is_vmi_confirmed:
-            return Plan((ConfirmVmi(because="it goes with its instance"),))
-        return Plan((DeleteMigration(meta.name, meta.uid, because="its instance is gone"),))
+            return Plan((ConfirmVmi(because="its VMI seems to be gone"),))
+        return Plan((DeleteMigration(meta.name, meta.uid, because="its VMI is gone"),))
     old = _older_than_kept(world)
     return Plan(
         tuple(

@@ -90,7 +90,5 @@ class Policies:
             try:
                 policies += [] if raw is None else [decode(raw, MigrationPolicy)]
             except DecodeError as error:
-                log.warning(
-                    "policy passed over: it does not fit its schema", extra={"key": str(key), "error": str(error)}
-                )
+                log.warning("policy skipped: it does not fit its schema", extra={"key": str(key), "error": str(error)})
         return policies

@@ -91,7 +91,7 @@ class MigrationReconciler:
     def observe(self, key: Key) -> World | None:
         """Read the caches. Unavailable until all of them are synced: before that, absence proves nothing."""
         if not all(cache.synced for cache in (self._migrations, self._vmis, self._pods, self._policies)):
-            raise Unavailable(f"cannot judge VirtualMachineInstanceMigration {key}: not everything is known yet")
+            raise Unavailable(f"cannot judge VirtualMachineInstanceMigration {key}: the caches are not synced yet")
         migration = self._read(key)
         if migration is None:
             self._state.forget(key)
@@ -209,7 +209,7 @@ class MigrationReconciler:
         try:
             return None if raw is None else decode(raw, VirtualMachineInstanceMigration)
         except DecodeError as error:
-            log.warning("object left alone: it does not fit its schema", extra={"key": str(key), "error": str(error)})
+            log.warning("object skipped: it does not fit its schema", extra={"key": str(key), "error": str(error)})
             return None
 
     def _read_vmi(self, key: Key) -> VirtualMachineInstance | None:

@@ -38,11 +38,11 @@ UNSCHEDULABLE_SECONDS, PENDING_SECONDS, PREPARE_SECONDS = 300.0, 900.0, 150.0
 BLOCKING_SECONDS = 30.0
 """Limit for a target Pod without a node that blocks other migrations."""
 UNSCHEDULABLE = "no node was found for the target Pod in time"
-UNSCHEDULABLE_BLOCKS_OTHERS = "no node was found for the target Pod, and others wait for their turn"
-YIELDS_TO_NAMESPACE = "the target Pod did not come up, and others wait for their turn whose namespace has fewer"
+UNSCHEDULABLE_BLOCKS_OTHERS = "no node was found for the target Pod, and other migrations wait"
+YIELDS_TO_NAMESPACE = "the target Pod did not come up, and migrations of a namespace with fewer of them wait"
 LATE = "the target Pod did not come up in time"
 CANCELLED = "the migration was cancelled"
-LOST_OWNER = "somebody took the target Pod's owner off"
+LOST_OWNER = "the owner reference of the target Pod was removed"
 YIELD_SECONDS = 180.0
 """Limit for a target Pod that does not come up while a namespace with fewer running migrations waits. It also bounds
 the annotations of a target Pod without a node that blocks others."""

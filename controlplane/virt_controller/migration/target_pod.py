@@ -42,7 +42,7 @@ def build_target_pod(
     """
     vmi, migration = world.vmi, world.migration
     if vmi is None:
-        raise ValueError("its instance is gone")
+        raise ValueError("its VMI is gone")
     source = next((pod for pod in world.launchers if pod.uid in vmi.status.active_pods), None)
     built = build_launcher_pod(
         vmi,

@@ -36,7 +36,7 @@ def decide(world: World) -> Plan[Action]:
     worst = max(deserving, key=lambda node: len(_machines(node.failures)))
     staying = staying_without(world, worst)
     if staying is None:
-        return Plan((WriteStatus("too many nodes would be left out"),), requeue_after=next_end)
+        return Plan((WriteStatus("too few nodes would remain"),), requeue_after=next_end)
     return Plan((Quarantine(worst, world.now + world.seconds, staying, _why(worst.failures)),))
 
 

@@ -76,7 +76,7 @@ class QuarantineReconciler:
     def observe(self, key: Key) -> World | None:
         """Read the caches. Unavailable until all of them are synced."""
         if not (self._nodes.synced and self._vmis.synced):
-            raise Unavailable("cannot judge nodes: not everything is known yet")
+            raise Unavailable("cannot judge nodes: the caches are not synced yet")
         if key != ALL_NODES or self._leading_since is None:
             return None
         monotonic, vmis = self._clock.monotonic(), self._vmis.keys()

@@ -15,8 +15,8 @@ from controlplane.virt_controller.members.world import Reasons, SetWorld
 from controlplane.virt_controller.replicaset.member import Member
 
 HELD_BACK = (
-    "instances ended before they ran; those that replace them wait, ever longer while none comes to run, 300 s at most;"
-    " Events of the instances say why they ended"
+    "instances ended before they ran; replacements wait for a growing back-off of at most 300 s;"
+    " Events of the instances name the cause"
 )
 
 

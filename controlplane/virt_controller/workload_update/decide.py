@@ -39,7 +39,7 @@ def decide(world: World) -> Plan[Action]:
     ]
     batch = _evictions(world)
     if batch:
-        steps += [BeginBatch(len(batch), because="the last one is long enough ago"), IndependentActions(tuple(batch))]
+        steps += [BeginBatch(len(batch), because="the batch interval has passed"), IndependentActions(tuple(batch))]
     return Plan(tuple(steps), requeue_after=_next_look(world))
 
 
@@ -50,7 +50,7 @@ def _labels(world: World) -> list[Action]:
     return [
         Label(
             candidate.instance,
-            because=OUTDATED if candidate.instance.is_outdated else "its launcher is the one that is deployed",
+            because=OUTDATED if candidate.instance.is_outdated else "its launcher is up to date",
         )
         for candidate in mislabelled
         if candidate.backs_off_for <= 0
@@ -59,9 +59,7 @@ def _labels(world: World) -> list[Action]:
 
 def _drops(world: World) -> list[Action]:
     return [
-        DropMigration(
-            candidate.instance, job.metadata.name, job.metadata.uid, because="there is no such reason any more"
-        )
+        DropMigration(candidate.instance, job.metadata.name, job.metadata.uid, because="the reason for it is gone")
         for candidate in world.candidates
         if candidate.backs_off_for <= 0
         for job in candidate.obsolete

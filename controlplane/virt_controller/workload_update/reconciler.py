@@ -97,7 +97,7 @@ class WorkloadUpdateReconciler:
     def observe(self, key: Key) -> World | None:
         """Read the caches. Unavailable until they are synced: before that, absence proves nothing."""
         if not all(cache.synced for cache in self._caches):
-            raise Unavailable(f"cannot update the workloads of {key}: not everything is known yet")
+            raise Unavailable(f"cannot update the workloads of {key}: the caches are not synced yet")
         raw = self._kubevirts.get(key)
         if raw is None or key != min(self._kubevirts.keys(), key=str):
             return None  # of several KubeVirt objects only the first one counts

@@ -172,7 +172,7 @@ def test_an_authority_of_ours_that_is_not_valid_yet_is_replaced_and_stays_in_the
 
     assert isinstance(action, MakeAuthority)
     assert action.keep == (late.certificate, old.certificate)
-    assert "has not begun" in action.because
+    assert "not valid yet" in action.because
     assert action.ends == validity(late.certificate).ends, "whose clock is right is not known: it ends no sooner"
     assert not action.is_loss
 
@@ -205,7 +205,7 @@ def test_a_pair_that_is_not_valid_yet_is_reissued_once_every_verifier_has_the_bu
 
     (action,) = decide(world).actions
     assert isinstance(action, IssuePair)
-    assert "has not begun" in action.because
+    assert "not valid yet" in action.because
     assert action.ends == NOW + 80 * DAY + PAIR_LIFE.total_seconds() + SKEW.total_seconds()
 
     assert 0 < waiting(decide(replace(world, bundles_for=20.0))) <= SETTLE_SECONDS - 20

@@ -312,9 +312,9 @@ def test_a_serving_pair_of_the_old_authority_is_kept_until_the_bundle_has_settle
     [
         (lambda ca: EMPTY, "no usable"),
         (lambda ca: KeyPair(a_serving(ca).certificate, a_serving(ca).key), "no usable"),
-        (lambda ca: a_serving(an_authority()), "nobody trusts"),
+        (lambda ca: a_serving(an_authority()), "untrusted"),
         (lambda ca: a_serving(ca, names=("other.svc",)), "other names"),
-        (lambda ca: a_serving(ca, age=PAIR_LIFE.total_seconds() + 1), "has ended"),
+        (lambda ca: a_serving(ca, age=PAIR_LIFE.total_seconds() + 1), "has expired"),
         (lambda ca: a_serving(ca, age=0.81 * PAIR_LIFE.total_seconds()), "two thirds"),
     ],
     ids=["none", "wrong key", "foreign", "other names", "ended", "due"],

@@ -74,7 +74,7 @@ async def test_a_bug_in_a_pass_causes_a_back_off_and_keeps_the_leadership(caplog
 
     assert slept[:3] == [RETRY_SECONDS, 2 * RETRY_SECONDS, 4 * RETRY_SECONDS]
     assert slept[-1] == LONGEST_BACK_OFF_SECONDS
-    assert caplog.text.count("bug in the keeping of certificates") == 9
+    assert caplog.text.count("bug while maintaining the certificates") == 9
 
     for slot in slots:
         slot.raw = b'{"metadata": {"resourceVersion": "1"}}'
@@ -153,13 +153,13 @@ async def test_a_waiting_authority_created_by_hand_is_reported_once(caplog: pyte
     hold(slots, late, used, now)
     await keeper.step()
     await keeper.step()
-    assert caplog.text.count("an authority waits for its time") == 1
+    assert caplog.text.count("the authority in the Secret is not valid yet") == 1
 
     hold(slots, used, used, now)
     await keeper.step()
     hold(slots, late, used, now)
     await keeper.step()
-    assert caplog.text.count("an authority waits for its time") == 2
+    assert caplog.text.count("the authority in the Secret is not valid yet") == 2
 
 
 NOW = 1_750_000_000.0

@@ -107,7 +107,7 @@ async def test_an_unreadable_policy_is_skipped_and_namespaces_are_read_only_when
 
 
 @pytest.mark.parametrize(
-    ("spec", "told"),
+    ("spec", "expected"),
     [
         ({"selectors": {}, "allowPostCopy": True}, "spec.allowPostCopy: known to KubeVirt, not built"),
         ({"selectors": {}, "maxDowntimeMs": 5}, "spec.maxDowntimeMs: known to KubeVirt, not built"),
@@ -120,12 +120,12 @@ async def test_an_unreadable_policy_is_skipped_and_namespaces_are_read_only_when
         ({"selectors": {"virtualMachineInstanceSelector": {"a": "b c"}}}, "spec.selectors.virtualMachineInstance"),
     ],
 )
-def test_an_unsupported_setting_is_refused_by_name(spec: dict[str, Any], told: str) -> None:
+def test_an_unsupported_setting_is_refused_by_name(spec: dict[str, Any], expected: str) -> None:
     obj = {**body("a"), "spec": spec}
     verdict = review(Request(operation="CREATE", kind="MigrationPolicy", user="u", uid="1", obj=obj), Settings())
 
     assert not verdict.allowed
-    assert str(verdict.problems[0]).startswith(told)
+    assert str(verdict.problems[0]).startswith(expected)
 
 
 def test_switches_that_are_off_are_admitted() -> None:

@@ -509,7 +509,7 @@ async def test_a_migration_that_does_not_start_fails(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize(
-    ("mode", "before", "told"),
+    ("mode", "before", "expected"),
     [
         pytest.param("Paused", [], ["PausedByMigrationMonitor"], id="stopped to be sent"),
         pytest.param("Paused", ["PausedByUser"], ["PausedByUser"], id="a person had paused it"),
@@ -517,7 +517,7 @@ async def test_a_migration_that_does_not_start_fails(stage: Stage) -> None:
     ],
 )
 async def test_an_aborted_migration_of_an_unreachable_source_reports_the_pause(
-    stage: Stage, mode: str, before: list[str], told: list[str]
+    stage: Stage, mode: str, before: list[str], expected: list[str]
 ) -> None:
     """The next hand-over removes the mode."""
     await stage.until("Running")
@@ -527,7 +527,9 @@ async def test_an_aborted_migration_of_an_unreachable_source_reports_the_pause(
     stage.end_pod(stage.target)
     await stage.work()
     assert stage.state["failed"]
-    assert [condition["reason"] for condition in stage.status["conditions"] if condition["type"] == "Paused"] == told
+    assert [
+        condition["reason"] for condition in stage.status["conditions"] if condition["type"] == "Paused"
+    ] == expected
     assert {condition["type"] for condition in stage.status["conditions"]} >= {migration["type"] for migration in kept}
 
 

@@ -41,32 +41,32 @@ def of(namespace: str, entry: QueueEntry) -> QueueEntry:
 TABLE: dict[str, tuple[list[QueueEntry], int, int, str]] = {
     "all that fit": ([one("a"), one("b")], 5, 2, "ab"),
     "the oldest first": ([one("a", age=1), one("b", age=9)], 1, 2, "b"),
-    "of one age by UID": ([one("b"), one("a")], 1, 2, "a"),
+    "of the same age: by UID": ([one("b"), one("a")], 1, 2, "a"),
     "by priority first": (
         [one("n", age=9), one("t", priority=TIDYING), one("u", priority=USER), one("c", priority=CRITICAL)],
         4,
         4,
         "cutn",
     ),
-    "none beyond the cluster's limit": ([one("a", "Running"), one("b", "Scheduling"), one("c")], 2, 2, ""),
-    "none beyond a node's, others go on": ([one("a", "Running"), one("b"), one("c", node="node-2")], 5, 1, "c"),
-    "those that are over count for nothing": ([one("b")], 1, 1, "b"),
-    "one whose Pod was made counts, whatever its phase": ([one("a", has_pod=True), one("b", age=0)], 1, 5, ""),
-    "one that cannot begin keeps nobody waiting": ([one("a", age=9, can_begin=False), one("b")], 1, 1, "b"),
-    "one whose instance nobody knows waits": ([one("a", node="")], 5, 2, ""),
+    "at most the cluster's limit": ([one("a", "Running"), one("b", "Scheduling"), one("c")], 2, 2, ""),
+    "at most a node's limit; other nodes go on": ([one("a", "Running"), one("b"), one("c", node="node-2")], 5, 1, "c"),
+    "finished ones do not count": ([one("b")], 1, 1, "b"),
+    "one whose Pod exists counts in any phase": ([one("a", has_pod=True), one("b", age=0)], 1, 5, ""),
+    "one that cannot begin blocks no other": ([one("a", age=9, can_begin=False), one("b")], 1, 1, "b"),
+    "one with an unknown instance waits": ([one("a", node="")], 5, 2, ""),
     "namespaces take turns": (
         [*(one(name, age=9) for name in "abc"), of("y", one("p", age=1)), of("y", one("q")), of("z", one("x"))],
         6,
         9,
         "apxbqc",
     ),
-    "a namespace that has one under way is second": (
+    "a namespace with a running one is second": (
         [one("a", "Running"), one("b", age=9), of("y", one("p"))],
         3,
         9,
         "pb",
     ),
-    "one that cannot begin takes nobody's turn": (
+    "one that cannot begin takes no turn": (
         [one("a", age=9, can_begin=False), one("b", age=8), of("y", one("p"))],
         2,
         9,
@@ -100,12 +100,12 @@ def test_a_refused_migration_may_retry_on_its_own_reconcile() -> None:
 @pytest.mark.parametrize(
     ("others", "cluster", "node", "expected"),
     [
-        pytest.param([], 1, 1, False, id="nobody waits"),
+        pytest.param([], 1, 1, False, id="none waits"),
         pytest.param([one("b")], 1, 5, True, id="one waits for a place in the cluster"),
         pytest.param([one("b")], 5, 1, True, id="one waits for a place of the node"),
         pytest.param([one("b", node="node-2")], 5, 1, False, id="one may begin"),
         pytest.param([one("b", "Running"), one("c")], 5, 1, False, id="two are before it"),
-        pytest.param([one("b", can_begin=False)], 1, 1, False, id="one cannot begin anyway"),
+        pytest.param([one("b", can_begin=False)], 1, 1, False, id="the other cannot begin"),
     ],
 )
 def test_which_migrations_block_others(others: list[QueueEntry], cluster: int, node: int, expected: bool) -> None:

@@ -24,7 +24,7 @@ def an_instance(phase: str, name: str = "web", node: str = "good", *attempts: An
     return msgspec.json.encode({"metadata": meta, "status": status})
 
 
-def comes_up(
+def start_elsewhere(
     failures: FailureAttribution, *attempts: Any, name: str = "web", node: str = "good", owner: str = ""
 ) -> None:
     before, after = (an_instance(phase, name, node, *attempts, owner=owner) for phase in ("Scheduled", "Running"))
@@ -34,7 +34,7 @@ def comes_up(
 def test_a_failure_counts_when_the_run_starts_on_another_node() -> None:
     enqueued: list[str] = []
     failures = FailureAttribution(changed=lambda: enqueued.append("x"))
-    comes_up(failures, failed(), owner="machine")
+    start_elsewhere(failures, failed(), owner="machine")
     (failure,) = failures.of("bad")
     assert (str(failure.vmi), failure.machine, failure.reason, failure.at) == (
         "default/web",
@@ -56,20 +56,20 @@ def test_no_failure_is_attributed_before_the_guest_runs() -> None:
 
 def test_failures_that_a_tenant_can_cause_are_not_attributed() -> None:
     failures = FailureAttribution()
-    comes_up(failures, failed(is_nodes=False))
+    start_elsewhere(failures, failed(is_nodes=False))
     assert failures.of("bad") == ()
 
 
 def test_a_node_on_which_the_guest_starts_in_the_end_has_no_failure() -> None:
     failures = FailureAttribution()
-    comes_up(failures, failed("good"), failed("bad"))
+    start_elsewhere(failures, failed("good"), failed("bad"))
     assert (failures.of("good"), len(failures.of("bad"))) == ((), 1)
 
 
 def test_a_guest_that_starts_on_a_node_clears_its_failures() -> None:
     failures = FailureAttribution()
-    comes_up(failures, failed())
-    comes_up(failures, name="other", node="bad")
+    start_elsewhere(failures, failed())
+    start_elsewhere(failures, name="other", node="bad")
     assert failures.of("bad") == ()
 
 
@@ -86,5 +86,5 @@ def test_a_run_that_was_running_when_first_observed_counts_against_no_node() -> 
 def test_the_failures_kept_per_node_are_limited() -> None:
     failures = FailureAttribution()
     for number in range(MAX_FAILURES_PER_NODE + 5):
-        comes_up(failures, failed(), name=f"web-{number}")
+        start_elsewhere(failures, failed(), name=f"web-{number}")
     assert len(failures.of("bad")) == MAX_FAILURES_PER_NODE

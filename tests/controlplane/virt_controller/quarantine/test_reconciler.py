@@ -29,11 +29,11 @@ class Stage(SmallWorld):
             self.store.create(NODE, "", {"metadata": {"name": name, "labels": labels}, "spec": {}})
         self.configuration = KubeVirtConfiguration()
         self.marked = QuarantinedNodes(self.overlays[NODE])
-        self.woken: list[Key] = []
+        self.enqueued: list[Key] = []
         self.quarantine = self.another()
         self.start()
         self.clock.advance(60)
-        self.woken.clear()
+        self.enqueued.clear()
 
     def another(self) -> QuarantineReconciler:
         """A process that leads and has not watched anything yet."""
@@ -44,7 +44,7 @@ class Stage(SmallWorld):
             clock=self.clock,
             events=self.told,
             configuration=lambda: self.configuration,
-            enqueue=self.woken.append,
+            enqueue=self.enqueued.append,
         )
         made.begin()
         return made
@@ -55,7 +55,9 @@ class Stage(SmallWorld):
         self.catch_up()
         return outcome
 
-    def comes_up(self, name: str, namespace: str = "default", *, failed_on: str = "bad", on: str = "good") -> None:
+    def start_elsewhere(
+        self, name: str, namespace: str = "default", *, failed_on: str = "bad", on: str = "good"
+    ) -> None:
         """Fail a run on one node by the node's fault, and start it on another node."""
         key = Key(namespace, name)
         self.store.create(VIRTUAL_MACHINE_INSTANCE, namespace, {"metadata": {"name": name}, "spec": {}})
@@ -66,11 +68,11 @@ class Stage(SmallWorld):
             self.store.patch(VIRTUAL_MACHINE_INSTANCE, key, status, subresource="status")
         self.catch_up()
 
-    def three_come_up(self, failed_on: str = "bad") -> None:
+    def start_three_elsewhere(self, failed_on: str = "bad") -> None:
         for name, namespace in (("a", "default"), ("b", "default"), ("c", "other")):
-            self.comes_up(f"{name}-{failed_on}", namespace, failed_on=failed_on)
+            self.start_elsewhere(f"{name}-{failed_on}", namespace, failed_on=failed_on)
 
-    def mark_of(self, name: str) -> str | None:
+    def label_of(self, name: str) -> str | None:
         label: str | None = self.store.get(NODE, Key("", name))["metadata"]["labels"].get(LABEL)
         return label
 
@@ -78,7 +80,7 @@ class Stage(SmallWorld):
         self.store.patch(NODE, Key("", name), {"metadata": {"labels": {LABEL: value}}})
         self.catch_up()
 
-    def told_of(self, reason: str) -> list[tuple[str, str]]:
+    def events_of(self, reason: str) -> list[tuple[str, str]]:
         return [(about, text) for about, why, text in self.told.events if why == reason]
 
 
@@ -88,13 +90,13 @@ def stage() -> Stage:
 
 
 async def test_a_node_with_failed_starts_is_quarantined_for_a_while(stage: Stage) -> None:
-    stage.three_come_up()
-    assert set(stage.woken) == {ALL_NODES}
+    stage.start_three_elsewhere()
+    assert set(stage.enqueued) == {ALL_NODES}
     await stage.work()
-    assert stage.mark_of("bad") is not None
+    assert stage.label_of("bad") is not None
     assert stage.marked() == {"bad"}
     assert [call for call in stage.calls if "patch" in call] == ["patch status of Node [uid+version]"]
-    events = stage.told_of("NodeQuarantined")
+    events = stage.events_of("NodeQuarantined")
     assert sorted(about for about, _unused in events) == ["bad", "default/a-bad", "default/b-bad", "other/c-bad"]
     assert "kubectl label node bad virtops.kubevirt/quarantined-" in events[0][1]
     assert (await stage.work()).requeue_after == pytest.approx(900)
@@ -102,76 +104,58 @@ async def test_a_node_with_failed_starts_is_quarantined_for_a_while(stage: Stage
 
     stage.clock.advance(900)
     await stage.work()
-    assert (stage.mark_of("bad"), stage.marked()) == (None, frozenset())
-    assert [about for about, _unused in stage.told_of("NodeReleased")] == ["bad"]
+    assert (stage.label_of("bad"), stage.marked()) == (None, frozenset())
+    assert [about for about, _unused in stage.events_of("NodeReleased")] == ["bad"]
     await stage.work()
-    assert (stage.mark_of("bad"), stage.calls) == (None, [])
+    assert (stage.label_of("bad"), stage.calls) == (None, [])
 
 
 async def test_a_node_that_a_user_released_starts_over(stage: Stage) -> None:
-    stage.three_come_up()
+    stage.start_three_elsewhere()
     await stage.work()
-    stage.woken.clear()
+    stage.enqueued.clear()
     stage.label("bad", None)
-    assert stage.woken
+    assert stage.enqueued
     for _unused in range(2):
         await stage.work()
-    assert (stage.mark_of("bad"), stage.marked()) == (None, frozenset())
-    stage.comes_up("one-more")
+    assert (stage.label_of("bad"), stage.marked()) == (None, frozenset())
+    stage.start_elsewhere("one-more")
     await stage.work()
-    assert stage.mark_of("bad") is None
+    assert stage.label_of("bad") is None
 
 
 async def test_a_users_release_counts_before_the_label_was_observed(stage: Stage) -> None:
     """The relist shows the node without the label, as before."""
-    stage.three_come_up()
+    stage.start_three_elsewhere()
     await reconcile(stage.quarantine, ALL_NODES)
-    assert stage.mark_of("bad") is not None
+    assert stage.label_of("bad") is not None
     stage.store.patch(NODE, Key("", "bad"), {"metadata": {"labels": {LABEL: None}}})
     stage.caches[NODE].relist()
     stage.catch_up()
     await stage.work()
-    assert stage.mark_of("bad") is None
-
-
-async def test_a_users_label_stays_and_counts(stage: Stage) -> None:
-    stage.label("good", "maintenance")
-    stage.three_come_up()
-    await stage.work()
-    stage.clock.advance(9000)
-    await stage.work()
-    assert (stage.mark_of("good"), stage.mark_of("bad")) == ("maintenance", None)
-
-
-async def test_a_guest_that_starts_on_the_node_clears_its_failures(stage: Stage) -> None:
-    stage.comes_up("a")
-    stage.comes_up("b", "other")
-    stage.comes_up("well", failed_on="", on="bad")
-    stage.comes_up("c")
-    await stage.work()
-    assert stage.mark_of("bad") is None
+    assert stage.label_of("bad") is None
 
 
 async def test_a_new_node_with_the_same_name_has_no_failures(stage: Stage) -> None:
     for name in ("a", "b"):
-        stage.comes_up(name, name)
+        stage.start_elsewhere(name, name)
     stage.store.delete(NODE, Key("", "bad"))
     stage.catch_up()
     labels = {"kubevirt.io/schedulable": "true"}
     stage.store.create(NODE, "", {"metadata": {"name": "bad", "labels": labels}, "spec": {}})
-    stage.comes_up("c", "c")
+    stage.start_elsewhere("c", "c")
     await stage.work()
-    assert stage.mark_of("bad") is None
+    assert stage.label_of("bad") is None
     assert stage.calls == []
 
 
 async def test_a_spared_node_is_reported_once() -> None:
     stage = Stage("bad")
-    stage.three_come_up()
+    stage.start_three_elsewhere()
     for _unused in range(3):
         await stage.work()
-    assert (stage.mark_of("bad"), stage.calls) == (None, [])
-    assert [about for about, _unused in stage.told_of("NodeNotQuarantined")] == ["bad"]
+    assert (stage.label_of("bad"), stage.calls) == (None, [])
+    assert [about for about, _unused in stage.events_of("NodeNotQuarantined")] == ["bad"]
 
 
 @pytest.mark.parametrize(
@@ -186,29 +170,29 @@ async def test_a_spared_node_is_reported_once() -> None:
 )
 async def test_the_api_server_confirms_the_nodes_that_stay(stage: Stage, other: Any) -> None:
     """The watch does not show the change of the other node yet: fewer than half would stay."""
-    stage.three_come_up()
+    stage.start_three_elsewhere()
     if other is None:
         stage.store.delete(NODE, Key("", "good"))
     else:
         stage.store.patch(NODE, Key("", "good"), other)
     outcome = await reconcile(stage.quarantine, ALL_NODES)
     assert isinstance(outcome.error, Conflict)
-    assert stage.mark_of("bad") is None
+    assert stage.label_of("bad") is None
 
 
 async def test_a_node_that_changed_meanwhile_is_not_quarantined(stage: Stage) -> None:
-    stage.three_come_up()
+    stage.start_three_elsewhere()
     changed = {"metadata": {"labels": {LABEL: "maintenance"}}}
     stage.direct.meanwhile["patch status of Node"] = lambda: stage.store.patch(NODE, Key("", "bad"), changed)
     outcome = await reconcile(stage.quarantine, ALL_NODES)
     assert isinstance(outcome.error, Conflict)
-    assert stage.mark_of("bad") == "maintenance"
+    assert stage.label_of("bad") == "maintenance"
 
 
 async def test_a_quarantine_without_a_response_is_reported_as_doubtful(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    stage.three_come_up()
+    stage.start_three_elsewhere()
     real = StoreApi.patch
 
     async def lost(*given: Any, **options: Any) -> Any:
@@ -219,23 +203,23 @@ async def test_a_quarantine_without_a_response_is_reported_as_doubtful(
         patch.setattr(StoreApi, "patch", lost)
         outcome = await stage.work()
     assert isinstance(outcome.error, Unavailable)
-    assert [about for about, _unused in stage.told_of("NodeQuarantineDoubtful")] == ["bad"]
-    marked = stage.mark_of("bad")
+    assert [about for about, _unused in stage.events_of("NodeQuarantineDoubtful")] == ["bad"]
+    marked = stage.label_of("bad")
     await stage.work()
-    assert (stage.mark_of("bad"), stage.calls) == (marked, [])
+    assert (stage.label_of("bad"), stage.calls) == (marked, [])
     stage.label("bad", None)
     await stage.work()
-    assert stage.mark_of("bad") is None
+    assert stage.label_of("bad") is None
 
 
 async def test_a_new_leader_waits_for_the_former_leaders_writes(stage: Stage) -> None:
     stage.quarantine.begin()
-    stage.three_come_up()
+    stage.start_three_elsewhere()
     assert (await stage.work()).requeue_after == pytest.approx(60)
-    assert stage.mark_of("bad") is None
+    assert stage.label_of("bad") is None
     stage.clock.advance(60)
     await stage.work()
-    assert stage.mark_of("bad") is not None
+    assert stage.label_of("bad") is not None
 
 
 async def test_a_quarantine_of_a_former_process_ends_in_time(stage: Stage) -> None:
@@ -244,7 +228,7 @@ async def test_a_quarantine_of_a_former_process_ends_in_time(stage: Stage) -> No
     assert (await stage.work()).requeue_after == pytest.approx(900)
     stage.clock.advance(900)
     await stage.work()
-    assert stage.mark_of("bad") is None
+    assert stage.label_of("bad") is None
 
 
 async def test_a_label_with_a_new_time_is_observed_from_then_on(stage: Stage) -> None:
@@ -264,7 +248,7 @@ async def test_a_replica_that_does_not_lead_only_observes(stage: Stage) -> None:
         events=stage.told,
         configuration=KubeVirtConfiguration,
     )
-    stage.three_come_up()
+    stage.start_three_elsewhere()
     assert standby.observe(ALL_NODES) is None
     standby.begin()
     world = standby.observe(ALL_NODES)
@@ -274,6 +258,6 @@ async def test_a_replica_that_does_not_lead_only_observes(stage: Stage) -> None:
 
 @pytest.mark.parametrize("unread", [NODE, VIRTUAL_MACHINE_INSTANCE], ids=str)
 async def test_nothing_is_decided_before_the_caches_are_synced(stage: Stage, unread: Any) -> None:
-    stage.three_come_up()
+    stage.start_three_elsewhere()
     stage.caches[unread].synced = False
     assert isinstance((await reconcile(stage.quarantine, ALL_NODES)).error, Unavailable)

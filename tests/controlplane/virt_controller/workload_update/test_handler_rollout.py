@@ -29,14 +29,14 @@ class Rolling:
         self.store = Store(SimulatedClock(), (NODE,))
         self.cache = LaggingCache(self.store, NODE)
         self.rollout = HandlerRollout(self.cache, image)
-        self.woken = 0
+        self.enqueued = 0
         for node in nodes:
             self.store.create(NODE, "", node)
         self.cache.start()
-        self.rollout.enqueue_by(self.wake)
+        self.rollout.enqueue_by(self.enqueue)
 
-    def wake(self) -> None:
-        self.woken += 1
+    def enqueue(self) -> None:
+        self.enqueued += 1
 
     def write(self, node: Json) -> None:
         self.store.patch(NODE, ONE, node)
@@ -77,10 +77,10 @@ def test_a_control_plane_without_a_known_image_waits_for_no_node() -> None:
 def test_the_callback_runs_when_the_result_changes() -> None:
     rolling = Rolling(a_node("another"))
     rolling.write({"metadata": {"labels": {"zone": "a"}}})
-    assert rolling.woken == 0
+    assert rolling.enqueued == 0
     rolling.write({"metadata": {"labels": {SCHEDULABLE: "false"}}})
     rolling.write({"metadata": {"annotations": {CONTROL_PLANE_IMAGE: OURS}}})
-    assert rolling.woken == 2
+    assert rolling.enqueued == 2
 
 
 def test_a_deleted_node_is_not_waited_for() -> None:

@@ -31,6 +31,7 @@ from controlplane.engine.plan import Outcome
 from controlplane.engine.read_your_writes import ReadYourWritesCache
 from controlplane.engine.reconcile import reconcile
 from controlplane.virt_controller.workload_update.candidates import CandidateCache, MoveReason
+from controlplane.virt_controller.workload_update.controller_state import HOLD_SECONDS
 from controlplane.virt_controller.workload_update.handler_rollout import HandlerRollout
 from controlplane.virt_controller.workload_update.reconciler import WorkloadUpdateReconciler
 from controlplane.virt_controller.workload_update.world import OUTDATED
@@ -270,7 +271,8 @@ async def test_a_vmi_that_changes_often_delays_no_other() -> None:
     await stage.run_guest("b", node="node-2")
     stage.tell_instance({"conditions": [{"type": "LiveMigratable", "status": "False"}]}, Key("default", "b"))
     stage.store.patch(VIRTUAL_MACHINE_INSTANCE, WEB, {"metadata": {"annotations": {"written": "again"}}})
-    await reconcile(stage.updates, NAME)  # the cache does not show the change yet
+    outcome = await reconcile(stage.updates, NAME)  # the cache does not show the change yet
+    assert (outcome.error, outcome.requeue_after) == (None, HOLD_SECONDS), "the VMI itself is tried again soon"
     assert len(stage.evicted) == 1
     assert stage.migrations == []
 
