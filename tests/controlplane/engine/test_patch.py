@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from controlplane.engine.patch import merge_patch
@@ -37,7 +37,7 @@ VALUES = st.recursive(
 OBJECTS = st.dictionaries(st.sampled_from("abc"), VALUES, max_size=3)
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow])  # the machine may be busy
+@settings(max_examples=50)
 @given(before=OBJECTS, after=OBJECTS)
 def test_applying_the_patch_gives_the_wanted_object(before: dict[str, Any], after: dict[str, Any]) -> None:
     assert _apply(before, merge_patch(before, after)) == after

@@ -41,7 +41,7 @@ MOST_REFUSALS = 10
 """After so many, independent actions may wait for the next reconcile."""
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_each_reconcile_keeps_its_promises(seed: int) -> None:
     toy = ToyReconciler(random.Random(seed))

@@ -4,17 +4,20 @@
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 import types
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
 import pytest_asyncio
 
 from controlplane.hypervisor.connection import register_event_loop
-from tests.controlplane.hypervisor import fake_libvirt
+from tests.controlplane.hypervisor import fake_libvirt, hostile
+from tests.controlplane.hypervisor.hostile import Behaviour, Hostile, Spawn
 
 
 @dataclass
@@ -51,3 +54,17 @@ def on_fake(monkeypatch: pytest.MonkeyPatch) -> Iterator[OnFake]:
 async def libvirt_loop() -> None:
     """Register the session's loop with libvirt, which accepts one loop per process."""
     register_event_loop()
+
+
+@pytest.fixture
+def spawn(tmp_path: Path) -> Iterator[Spawn]:
+    """Return a function that makes servers. They are closed at the end."""
+    servers: list[Hostile] = []
+
+    def make(behave: Behaviour = hostile.GOOD, **options: bool) -> Hostile:
+        servers.append(Hostile(Path(os.path.relpath(tmp_path)).absolute() / f"s{len(servers)}", behave, **options))
+        return servers[-1]
+
+    yield make
+    for server in servers:
+        server.close()

@@ -449,6 +449,8 @@ class Hostile:
             caller.transport.close()
 
 
+Spawn = Callable[..., "Hostile"]
+"""Makes a server: the fixture `spawn`."""
 HAS_CALL_RACE = libvirt.getVersion() < 10_004_000
 """CVE-2024-4418: when a second call wakes the thread that polls for a connection, libvirt leaves an event source behind
 that points to that thread's stack. The next poll may crash. The images have a libvirt without it."""

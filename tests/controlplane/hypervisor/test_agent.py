@@ -6,11 +6,8 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import threading
-from collections.abc import Callable, Iterator
 from contextlib import suppress
-from pathlib import Path
 
 import pytest
 
@@ -19,26 +16,12 @@ from controlplane.hypervisor.connection import Connection, open_connection
 from controlplane.hypervisor.domain import RESPONSE_LIMIT, Domain
 from controlplane.hypervisor.errors import HypervisorError, NotText, ResponseTooLong, TimedOut
 from tests.controlplane.hypervisor import hostile
-from tests.controlplane.hypervisor.hostile import Behaviour, Hostile
+from tests.controlplane.hypervisor.hostile import Hostile, Spawn
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.usefixtures("libvirt_loop")]
 
 PING = '{"execute":"guest-ping"}'
 PATIENCE_SECONDS = 0.2
-SPAWN = Callable[..., Hostile]
-
-
-@pytest.fixture
-def spawn(tmp_path: Path) -> Iterator[SPAWN]:
-    servers: list[Hostile] = []
-
-    def make(behave: Behaviour = hostile.GOOD) -> Hostile:
-        servers.append(Hostile(Path(os.path.relpath(tmp_path)).absolute() / f"s{len(servers)}", behave))
-        return servers[-1]
-
-    yield make
-    for server in servers:
-        server.close()
 
 
 async def reach(server: Hostile) -> tuple[Connection, Domain]:
@@ -48,7 +31,7 @@ async def reach(server: Hostile) -> tuple[Connection, Domain]:
     return connection, guest
 
 
-async def test_an_answer_is_returned_unchanged(spawn: SPAWN) -> None:
+async def test_an_answer_is_returned_unchanged(spawn: Spawn) -> None:
     connection, guest = await reach(spawn())
     assert await guest.ask_agent(PING, 1) == '{"return":{}}'
     await connection.close()
@@ -67,7 +50,7 @@ async def test_an_answer_is_returned_unchanged(spawn: SPAWN) -> None:
     ids=["too long", "not UTF-8"],
 )
 async def test_an_invalid_answer_does_not_close_the_connection(
-    spawn: SPAWN, answer: bytes, kind: type[HypervisorError], text: str
+    spawn: Spawn, answer: bytes, kind: type[HypervisorError], text: str
 ) -> None:
     connection, guest = await reach(spawn(hostile.answer_agent(answer)))
     with pytest.raises(kind, match=text):
@@ -78,7 +61,7 @@ async def test_an_invalid_answer_does_not_close_the_connection(
 
 @pytest.mark.parametrize("is_waited_for", [True, False], ids=["waited for", "its caller was cancelled"])
 async def test_a_command_without_an_answer_leaves_no_thread(
-    spawn: SPAWN, monkeypatch: pytest.MonkeyPatch, is_waited_for: bool
+    spawn: Spawn, monkeypatch: pytest.MonkeyPatch, is_waited_for: bool
 ) -> None:
     """The launcher does not answer. A regular libvirtd would end the command with an error."""
     monkeypatch.setattr(domain_module, "_LIBVIRT_WAIT_SECONDS", 0.0)

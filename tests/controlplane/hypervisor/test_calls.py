@@ -39,6 +39,18 @@ async def test_the_result_of_an_abandoned_call_is_discarded() -> None:
     assert await asyncio.to_thread(discarded.wait, 5)
 
 
+async def test_a_result_that_arrives_with_the_cancellation_is_discarded() -> None:
+    discarded = threading.Event()
+    calling = asyncio.create_task(call("connect", lambda: "made", discard=lambda _unused: discarded.set()))
+    await asyncio.sleep(0)
+    while any(thread.name == "libvirt: connect" for thread in threading.enumerate()):
+        time.sleep(0.001)  # noqa: ASYNC251 - the loop must not take the result yet
+    calling.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await calling
+    assert await asyncio.to_thread(discarded.wait, 5)
+
+
 async def test_a_call_over_its_cpu_quota_is_cut() -> None:
     """The thread reads data that the peer sends before its answer, and uses the CPU meanwhile."""
     transport = Transport()

@@ -12,12 +12,11 @@ from __future__ import annotations
 
 import asyncio
 import struct
-from pathlib import Path
 
 import pytest
 
 from tests.controlplane.hypervisor import hostile
-from tests.controlplane.hypervisor.hostile import QEMU, STATE, Caller, Hostile, message
+from tests.controlplane.hypervisor.hostile import QEMU, STATE, Caller, Spawn, message
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -61,12 +60,9 @@ def promise(caller: Caller, program: int, procedure: int, serial: int) -> bool:
     return True
 
 
-async def test_announced_descriptors_block_neither_a_thread_nor_the_loop(tmp_path: Path) -> None:
-    server = Hostile(tmp_path / "s", promise)
-    try:
-        done = await asyncio.to_thread(hostile.in_own_process, ASK_TWICE, server.uri)
-    finally:
-        server.close()
+async def test_announced_descriptors_block_neither_a_thread_nor_the_loop(spawn: Spawn) -> None:
+    server = spawn(promise)
+    done = await asyncio.to_thread(hostile.in_own_process, ASK_TWICE, server.uri)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.splitlines() == ["Disconnected", "Disconnected", "left"]
     assert hostile.STATE in server.calls

@@ -14,9 +14,8 @@ import asyncio
 import os
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path
 
 import libvirt
 import pytest
@@ -31,7 +30,7 @@ from controlplane.hypervisor.partial_messages import PARTIAL_MESSAGES_EXCEEDED, 
 from controlplane.hypervisor.receive_quota import PEER_DOES_NOT_READ, RECEIVE_QUOTA_EXCEEDED, ReceiveQuota
 from controlplane.hypervisor.transport import BLOCKED_BY_PEER
 from tests.controlplane.hypervisor import hostile
-from tests.controlplane.hypervisor.hostile import Behaviour, Hostile
+from tests.controlplane.hypervisor.hostile import Behaviour, Hostile, Spawn
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.usefixtures("libvirt_loop")]
 
@@ -46,25 +45,10 @@ OWN_SECONDS = 0.15
 """For the loop's own work: a few hundred starts and the calls to the attacker take 20 to 40 ms."""
 BUSY = 3
 """On a busy machine the same work takes up to three times the CPU time; an attacker would take all of it."""
-SPAWN = Callable[..., Hostile]
-
-
-@pytest.fixture
-def spawn(tmp_path: Path) -> Iterator[SPAWN]:
-    """Make servers and close them at the end."""
-    servers: list[Hostile] = []
-
-    def make(behave: Behaviour = hostile.GOOD, **options: bool) -> Hostile:
-        servers.append(Hostile(Path(os.path.relpath(tmp_path)).absolute() / f"s{len(servers)}", behave, **options))
-        return servers[-1]
-
-    yield make
-    for server in servers:
-        server.close()
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def neighbour(spawn: SPAWN) -> AsyncIterator[Connection]:
+async def neighbour(spawn: Spawn) -> AsyncIterator[Connection]:
     connection = await open_connection(spawn().uri)
     yield connection
     await connection.close()
@@ -134,7 +118,7 @@ async def fall_into(server: Hostile, patience: float = PATIENCE_SECONDS) -> None
 
 @pytest.mark.parametrize(("behave", "options"), hostile.ATTACKS.values(), ids=hostile.ATTACKS.keys())
 async def test_an_attack_holds_up_no_neighbour_and_leaves_nothing_behind(
-    spawn: SPAWN, neighbour: Connection, behave: Behaviour, options: dict[str, bool]
+    spawn: Spawn, neighbour: Connection, behave: Behaviour, options: dict[str, bool]
 ) -> None:
     """Code that waits for the attacker waits forever: calls to the attacker have no effective deadline here."""
     server = spawn(behave, **options)
@@ -178,7 +162,7 @@ class Work:
         self.allowed = BUSY * (BURST_SECONDS + RATE * (time.monotonic() - self._began) + OWN_SECONDS)
 
 
-async def test_a_connection_that_opens_after_its_caller_left_is_closed_off_the_loop(spawn: SPAWN) -> None:
+async def test_a_connection_that_opens_after_its_caller_left_is_closed_off_the_loop(spawn: Spawn) -> None:
     """The answer to OPEN is delayed, the caller is cancelled, the answer is sent, CLOSE is ignored."""
     is_asked, may_answer = threading.Event(), threading.Event()
 
@@ -199,7 +183,7 @@ async def test_a_connection_that_opens_after_its_caller_left_is_closed_off_the_l
     await census.is_as_before()
 
 
-async def test_a_timed_out_call_closes_its_connection(spawn: SPAWN) -> None:
+async def test_a_timed_out_call_closes_its_connection(spawn: Spawn) -> None:
     connection = await open_connection(spawn(hostile.deaf_to(hostile.LOOKUP)).uri, deadline_seconds=PATIENCE_SECONDS)
     with pytest.raises(TimedOut, match=r"cannot look up domain web: no answer within 0\.3 s"):
         await connection.guest("web")
@@ -211,7 +195,7 @@ async def test_a_timed_out_call_closes_its_connection(spawn: SPAWN) -> None:
 
 @pytest.mark.parametrize("limit", ["time", "bytes"])
 async def test_a_flooding_peer_is_cut_off_with_a_reason(
-    spawn: SPAWN, limit: str, monkeypatch: pytest.MonkeyPatch
+    spawn: Spawn, limit: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The flood begins when no call is under way: the event loop reads it."""
     if limit == "time":
@@ -238,7 +222,7 @@ async def test_a_flooding_peer_is_cut_off_with_a_reason(
     await connection.close()
 
 
-async def test_a_peer_with_expensive_descriptions_is_cut_off(spawn: SPAWN) -> None:
+async def test_a_peer_with_expensive_descriptions_is_cut_off(spawn: Spawn) -> None:
     """The time to read a description is charged to its connection."""
 
     def read_for_a_while(text: str) -> str:
@@ -260,7 +244,7 @@ async def test_a_peer_with_expensive_descriptions_is_cut_off(spawn: SPAWN) -> No
     await connection.close()
 
 
-async def test_a_peer_with_an_unfinished_large_answer_is_cut_off(spawn: SPAWN) -> None:
+async def test_a_peer_with_an_unfinished_large_answer_is_cut_off(spawn: Spawn) -> None:
     sent = [0]
     connection = await open_connection(spawn(hostile.hold(32 << 20, sent)).uri)
     with pytest.raises(HypervisorError):
@@ -270,7 +254,7 @@ async def test_a_peer_with_an_unfinished_large_answer_is_cut_off(spawn: SPAWN) -
 
 
 async def test_the_peer_with_the_largest_partial_message_is_cut_off_first(
-    spawn: SPAWN, neighbour: Connection, monkeypatch: pytest.MonkeyPatch
+    spawn: Spawn, neighbour: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each peer stays within its own receive quota until libvirt's keepalive ends it."""
     monkeypatch.setattr(CpuQuota, "take", lambda *_unused: True)
@@ -291,7 +275,7 @@ async def test_the_peer_with_the_largest_partial_message_is_cut_off_first(
 
 @pytest.mark.parametrize("procedure", [hostile.STATE, hostile.START], ids=["no call", "during a call"])
 async def test_a_peer_that_sends_keepalives_and_reads_no_answers_is_cut_off(
-    spawn: SPAWN, procedure: int, monkeypatch: pytest.MonkeyPatch
+    spawn: Spawn, procedure: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """libvirt's client buffers 4 KB for each keepalive answer that it cannot send.
 
@@ -313,7 +297,7 @@ async def test_a_peer_that_sends_keepalives_and_reads_no_answers_is_cut_off(
 
 @pytest.mark.parametrize("procedure", [hostile.VERSION, hostile.LOOKUP], ids=["on the loop", "in a call"])
 async def test_a_lingering_socket_blocks_no_neighbour_and_its_sender_is_cut_off(
-    spawn: SPAWN, neighbour: Connection, procedure: int, monkeypatch: pytest.MonkeyPatch
+    spawn: Spawn, neighbour: Connection, procedure: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The kernel closes descriptors that libvirt does not receive, in the reading thread, and that close blocks.
 
@@ -340,7 +324,7 @@ async def test_a_lingering_socket_blocks_no_neighbour_and_its_sender_is_cut_off(
         await connection.close()
 
 
-async def test_long_domain_names_are_cut(spawn: SPAWN) -> None:
+async def test_long_domain_names_are_cut(spawn: Spawn) -> None:
     """The names appear in our log lines."""
 
     def behave(caller: hostile.Caller, program: int, procedure: int, serial: int) -> bool:
@@ -359,7 +343,7 @@ async def test_long_domain_names_are_cut(spawn: SPAWN) -> None:
     await connection.close()
 
 
-async def test_undecodable_text_is_a_regular_error(spawn: SPAWN, capfd: pytest.CaptureFixture[str]) -> None:
+async def test_undecodable_text_is_a_regular_error(spawn: Spawn, capfd: pytest.CaptureFixture[str]) -> None:
     """Otherwise it would look like a bug, and a launcher could fill the log with tracebacks."""
     connection = await open_connection(spawn(hostile.babble).uri)
     guest = await connection.guest("web")
@@ -375,7 +359,7 @@ async def test_undecodable_text_is_a_regular_error(spawn: SPAWN, capfd: pytest.C
 
 
 async def test_a_silent_libvirtd_gets_a_keepalive_every_15_seconds(
-    spawn: SPAWN, monkeypatch: pytest.MonkeyPatch
+    spawn: Spawn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two missed answers close the connection. Each keepalive wakes two processes, noticeable with a hundred guests."""
     keepalives: list[tuple[int, int]] = []

@@ -11,12 +11,11 @@ the event loop as well. Therefore the tests run in a separate process.
 from __future__ import annotations
 
 import asyncio
-from pathlib import Path
 
 import pytest
 
 from tests.controlplane.hypervisor import hostile
-from tests.controlplane.hypervisor.hostile import EVENT_OF_START, EVENTS, Caller, Hostile
+from tests.controlplane.hypervisor.hostile import EVENT_OF_START, EVENTS, Caller, Spawn
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -61,11 +60,8 @@ def instead(procedure: int, data: bytes) -> hostile.Behaviour:
     ids=["an event at CLOSE", "a flood at CLOSE", "an event at the end of a subscription"],
 )
 async def test_an_event_during_close_blocks_neither_a_thread_nor_the_loop(
-    tmp_path: Path, procedure: int, data: bytes
+    spawn: Spawn, procedure: int, data: bytes
 ) -> None:
-    server = Hostile(tmp_path / "s", instead(procedure, data))
-    try:
-        done = await asyncio.to_thread(hostile.in_own_process, LEAVE, server.uri)
-    finally:
-        server.close()
+    server = spawn(instead(procedure, data))
+    done = await asyncio.to_thread(hostile.in_own_process, LEAVE, server.uri)
     assert (done.returncode, done.stdout, done.stderr) == (0, "left\n", "")

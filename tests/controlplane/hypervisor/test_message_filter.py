@@ -14,7 +14,6 @@ import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import pytest
 import pytest_asyncio
@@ -22,7 +21,15 @@ import pytest_asyncio
 from controlplane.hypervisor import transport
 from controlplane.hypervisor.message_filter import MessageFilter
 from tests.controlplane.hypervisor import hostile
-from tests.controlplane.hypervisor.hostile import EVENT, EVENT_OF_START, KEEPALIVE, REPLY, Caller, Hostile, message
+from tests.controlplane.hypervisor.hostile import (
+    EVENT,
+    EVENT_OF_START,
+    KEEPALIVE,
+    REPLY,
+    Caller,
+    Spawn,
+    message,
+)
 from tests.controlplane.virt_handler.fakes import until
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -62,21 +69,15 @@ def early(procedure: int, data: bytes) -> hostile.Behaviour:
 
 
 @pytest.mark.parametrize("procedure", [hostile.AUTHENTICATE, hostile.FEATURE, hostile.OPEN])
-async def test_an_event_before_the_connection_is_open_closes_the_connection(tmp_path: Path, procedure: int) -> None:
-    server = Hostile(tmp_path / "s", early(procedure, EVENT_OF_START))
-    try:
-        done = await asyncio.to_thread(hostile.in_own_process, OPEN_ONE, server.uri)
-    finally:
-        server.close()
+async def test_an_event_before_the_connection_is_open_closes_the_connection(spawn: Spawn, procedure: int) -> None:
+    server = spawn(early(procedure, EVENT_OF_START))
+    done = await asyncio.to_thread(hostile.in_own_process, OPEN_ONE, server.uri)
     assert (done.returncode, done.stdout) == (0, "refused\n"), done.stderr
 
 
-async def test_a_keepalive_while_the_connection_opens_is_answered(tmp_path: Path) -> None:
-    server = Hostile(tmp_path / "s", early(hostile.OPEN, PING))
-    try:
-        done = await asyncio.to_thread(hostile.in_own_process, OPEN_ONE, server.uri)
-    finally:
-        server.close()
+async def test_a_keepalive_while_the_connection_opens_is_answered(spawn: Spawn) -> None:
+    server = spawn(early(hostile.OPEN, PING))
+    done = await asyncio.to_thread(hostile.in_own_process, OPEN_ONE, server.uri)
     assert (done.returncode, done.stdout) == (0, "open\n"), done.stderr
 
 

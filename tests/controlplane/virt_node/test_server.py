@@ -12,7 +12,7 @@ import os
 import socket
 import stat
 from collections.abc import AsyncIterator
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, asynccontextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -231,6 +231,18 @@ def test_only_a_socket_is_replaced(path: Path) -> None:
     assert path.read_text() == "somebody's"
 
 
+@asynccontextmanager
+async def serving(path: Path, service: Slow, uid: int) -> AsyncIterator[None]:
+    """Serve on a socket. uid: the user that may connect."""
+    server = listen(path, OURS)
+    task = asyncio.create_task(serve(server, service, CurrentNodeState(NodeState()), uid))  # type: ignore[arg-type]
+    yield
+    task.cancel()
+    with suppress(asyncio.CancelledError):
+        await task
+    server.close()
+
+
 async def connect(path: Path) -> socket.socket:
     client = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     client.setblocking(False)
@@ -245,17 +257,10 @@ async def first_packet(client: socket.socket) -> bytes:
 
 @pytest.mark.parametrize("is_expected", [True, False], ids=["virt-handler", "another user"])
 async def test_only_one_user_may_connect(is_expected: bool, path: Path, service: Slow) -> None:
-    server = listen(path, OURS)
-    uid = os.geteuid() if is_expected else os.geteuid() + 1
-    task = asyncio.create_task(serve(server, service, CurrentNodeState(NodeState()), uid))  # type: ignore[arg-type]
-    for _unused in range(CONNECTIONS + 1):
-        client = await connect(path)
-        assert bool(await first_packet(client)) is is_expected
-        client.close()
-    task.cancel()
-    with suppress(asyncio.CancelledError):
-        await task
-    server.close()
+    async with serving(path, service, os.geteuid() if is_expected else os.geteuid() + 1):
+        for _unused in range(CONNECTIONS + 1):
+            with await connect(path) as client:
+                assert bool(await first_packet(client)) is is_expected
 
 
 @pytest.mark.usefixtures("old_kernel")
@@ -264,24 +269,19 @@ async def test_a_connection_occupies_its_slot_until_its_descriptors_are_closed(
 ) -> None:
     """This limits the number of closing threads to the number of connections."""
     monkeypatch.setattr(descriptor_closer, "_INTERRUPT_SECONDS", 3600.0)
-    server = listen(path, OURS)
-    task = asyncio.create_task(serve(server, service, CurrentNodeState(NodeState()), os.geteuid()))  # type: ignore[arg-type]
-    with ExitStack() as stack:
-        for _unused in range(CONNECTIONS - 1):
-            with await connect(path) as hostile:
-                give_away(hostile, encode(Hello(PROTOCOL)), stack.enter_context(lingering()))
-        client, late = stack.enter_context(await connect(path)), stack.enter_context(await connect(path))
-        assert await first_packet(client)
-        waiting = asyncio.create_task(first_packet(late))
-        client.send(encode(Hello(PROTOCOL)))
-        assert read_from_node(await first_packet(client)) == NodeState()
-        assert not waiting.done(), "all places are taken"
-        client.close()
-        assert await waiting, "one is free again"
-    task.cancel()
-    with suppress(asyncio.CancelledError):
-        await task
-    server.close()
+    async with serving(path, service, os.geteuid()):
+        with ExitStack() as stack:
+            for _unused in range(CONNECTIONS - 1):
+                with await connect(path) as hostile:
+                    give_away(hostile, encode(Hello(PROTOCOL)), stack.enter_context(lingering()))
+            client, late = stack.enter_context(await connect(path)), stack.enter_context(await connect(path))
+            assert await first_packet(client)
+            waiting = asyncio.create_task(first_packet(late))
+            client.send(encode(Hello(PROTOCOL)))
+            assert read_from_node(await first_packet(client)) == NodeState()
+            assert not waiting.done(), "all places are taken"
+            client.close()
+            assert await waiting, "one is free again"
 
 
 def test_the_kernel_refuses_descriptors_before_a_connection_is_accepted(path: Path) -> None:
@@ -307,12 +307,6 @@ async def test_the_server_recovers_from_a_lack_of_descriptors(
 
     monkeypatch.setattr(loop, "sock_accept", short_of_descriptors)
     monkeypatch.setattr(server_module, "_AGAIN_SECONDS", 0.001)
-    server = listen(path, OURS)
-    task = asyncio.create_task(serve(server, service, CurrentNodeState(NodeState()), os.geteuid()))  # type: ignore[arg-type]
-    client = await connect(path)
-    assert await first_packet(client)
-    client.close()
-    task.cancel()
-    with suppress(asyncio.CancelledError):
-        await task
-    server.close()
+    async with serving(path, service, os.geteuid()):
+        with await connect(path) as client:
+            assert await first_packet(client)
