@@ -23,7 +23,8 @@ help:  ## Say what can be made
 deps:  ## Install what the rest needs: distribution packages (as root) and .venv
 	@$(PYTHON) lab/bootstrap.py
 
-quickstart: inputs deps  ## A real Kubernetes, the control plane, and a first VM: make quickstart NAMESPACE=shop
+quickstart: inputs  ## A real Kubernetes, the control plane, and a first VM: make quickstart NAMESPACE=shop
+	@$(PYTHON) lab/bootstrap.py --quickstart
 	@$(VENV)/bin/python -m lab.quickstart --namespace "$$NAMESPACE"
 
 inputs:

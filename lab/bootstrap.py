@@ -4,7 +4,8 @@
 """Install the requirements of this repository: distribution packages, .venv, the collections that this one uses.
 
 Runs on the system's Python, before anything else is installed: standard library only, no imports from this repository.
-A second run with nothing to do takes milliseconds. `lab build` builds the programs of the cluster.
+A second run with nothing to do takes milliseconds. `lab build` builds the programs of the cluster. With --quickstart:
+only what `make quickstart` needs.
 """
 
 from __future__ import annotations
@@ -21,19 +22,23 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
+WHOLE_STAMP, PART_STAMP = VENV / ".pins", VENV / ".pins-quickstart"
 PYTHON_FLOOR = (3, 11)
 COLLECTIONS = ROOT / "requirements-collections.txt"
 COLLECTION = "ansible_collections/kubernetes/core/"
 """The part of the pinned wheel that is used, including its licence."""
 
 # program or header file that shows that a package is installed -> Debian's name of the package
-PACKAGES = {
+QUICKSTART_PACKAGES = {
     "runc": "runc",
     "nft": "nftables",
     "ip": "iproute2",
     "mmdebstrap": "mmdebstrap",
     "losetup": "mount",
     "nsenter": "util-linux",
+}
+PACKAGES = {
+    **QUICKSTART_PACKAGES,
     "git": "git",
     "gcc": "gcc",
     "pkg-config": "pkg-config",
@@ -42,13 +47,17 @@ PACKAGES = {
 }
 
 
+QUICKSTART_REQUIREMENTS = ("ansible-core", "cryptography", "kubernetes", "setuptools")
+"""The packages of requirements.txt that `make quickstart` needs: nothing is compiled for them."""
+
+
 class BootstrapError(Exception):
     """A requirement is missing and cannot be installed. The text has the remedy."""
 
 
-def missing_packages() -> list[str]:
+def missing_packages(packages: dict[str, str]) -> list[str]:
     """Return the distribution packages that are not installed."""
-    absent = {package for proof, package in PACKAGES.items() if not _is_there(proof)}
+    absent = {package for proof, package in packages.items() if not _is_there(proof)}
     if subprocess.run([sys.executable, "-c", "import ensurepip"], capture_output=True, check=False).returncode != 0:
         absent.add("python3-venv")
     return sorted(absent)
@@ -78,20 +87,25 @@ def install_packages(packages: list[str]) -> None:
     _run(["apt-get", "install", "-q", "-y", "--no-install-recommends", *packages], environment)
 
 
-def make_venv() -> None:
-    """Create .venv. Create it again if the pins have changed."""
-    stamp = VENV / ".pins"
+def make_venv(*, is_whole: bool) -> None:
+    """Create .venv, and create it again if the pins have changed. The rest is added to quickstart's part."""
     pins = hashlib.sha256(
         b"".join((ROOT / name).read_bytes() for name in ("pyproject.toml", "requirements.txt")) + sys.version.encode()
     ).hexdigest()
-    if stamp.exists() and stamp.read_text() == pins:
+    whole, part = (stamp.exists() and stamp.read_text() == pins for stamp in (WHOLE_STAMP, PART_STAMP))
+    if whole or (part and not is_whole):
         return
     say("making .venv (about a minute the first time)")
-    _run([sys.executable, "-m", "venv", "--clear", str(VENV)])
     pip = [str(VENV / "bin/python"), "-m", "pip", "--quiet", "--disable-pip-version-check", "install"]
-    _run([*pip, "--requirement", str(ROOT / "requirements.txt")])
-    _run([*pip, "--no-deps", "--no-build-isolation", "--editable", str(ROOT)])
-    stamp.write_text(pins)
+    requirements = str(ROOT / "requirements.txt")
+    if not part:
+        _run([sys.executable, "-m", "venv", "--clear", str(VENV)])
+        _run([*pip, "--constraint", requirements, *QUICKSTART_REQUIREMENTS])
+        _run([*pip, "--no-deps", "--no-build-isolation", "--editable", str(ROOT)])
+        PART_STAMP.write_text(pins)
+    if is_whole:
+        _run([*pip, "--requirement", requirements])
+        WHOLE_STAMP.write_text(pins)
 
 
 def bring_collections() -> None:
@@ -133,16 +147,17 @@ def say(text: str) -> None:
     print(f"bootstrap: {text}", flush=True)
 
 
-def main() -> int:
-    """Install everything that the Makefile needs."""
+def main(arguments: list[str]) -> int:
+    """Install everything that the Makefile needs, or the part for --quickstart."""
     try:
         if sys.version_info < PYTHON_FLOOR:
             raise BootstrapError(
                 f"Python {sys.version.split()[0]} is too old: {'.'.join(map(str, PYTHON_FLOOR))} or newer is needed. "
                 "Name one with: make PYTHON=/path/to/python3"
             )
-        install_packages(missing_packages())
-        make_venv()
+        is_whole = "--quickstart" not in arguments
+        install_packages(missing_packages(PACKAGES if is_whole else QUICKSTART_PACKAGES))
+        make_venv(is_whole=is_whole)
         bring_collections()
     except BootstrapError as error:
         print(f"bootstrap: error: {error}", file=sys.stderr)
@@ -151,4 +166,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

@@ -63,6 +63,46 @@ def test_an_installed_collection_is_not_installed_again(tmp_path: Path, monkeypa
     bootstrap.bring_collections()
 
 
+@pytest.fixture
+def commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """The commands that make_venv runs, without their programs."""
+    ran: list[list[str]] = []
+
+    def run(command: list[str]) -> None:
+        tmp_path.joinpath("venv").mkdir(exist_ok=True)
+        ran.append(command)
+
+    monkeypatch.setattr(bootstrap, "VENV", tmp_path / "venv")
+    monkeypatch.setattr(bootstrap, "WHOLE_STAMP", tmp_path / "venv/.pins")
+    monkeypatch.setattr(bootstrap, "PART_STAMP", tmp_path / "venv/.pins-quickstart")
+    monkeypatch.setattr(bootstrap, "_run", run)
+    return ran
+
+
+def test_quickstart_installs_its_part_and_the_rest_is_added_later(commands: list[list[str]]) -> None:
+    bootstrap.make_venv(is_whole=False)
+    bootstrap.make_venv(is_whole=False)
+    assert [command[2] if "--clear" in command else command[5] for command in commands] == ["venv"] + ["install"] * 2
+    assert not [command for command in commands if "--requirement" in command]
+    del commands[:]
+
+    bootstrap.make_venv(is_whole=True)
+    bootstrap.make_venv(is_whole=False)
+    (command,) = commands
+    assert "--requirement" in command
+
+
+def test_changed_pins_replace_the_environment(commands: list[list[str]]) -> None:
+    bootstrap.make_venv(is_whole=True)
+    for stamp in (bootstrap.WHOLE_STAMP, bootstrap.PART_STAMP):
+        stamp.write_text("other pins")
+    del commands[:]
+
+    bootstrap.make_venv(is_whole=True)
+
+    assert "--clear" in commands[0]
+
+
 def test_the_pin_has_a_hash_and_equals_the_benchmarks_peer() -> None:
     (pin,) = [line for line in bootstrap.COLLECTIONS.read_text().splitlines() if not line.startswith("#")]
 
