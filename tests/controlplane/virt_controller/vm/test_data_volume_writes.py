@@ -31,7 +31,7 @@ WEB, DV = Key("default", "web"), Key("default", "disk")
 CREATE = "create DataVolume"
 
 
-class Stand(SmallWorld):
+class Stage(SmallWorld):
     """A VM `web` with a template of a DataVolume `disk`, its reconciler, and a CDI that a test controls."""
 
     def __init__(self, strategy: str = "Always") -> None:
@@ -72,8 +72,18 @@ class Stand(SmallWorld):
         return self.store.get(DATA_VOLUME, DV)
 
     @property
+    def failures(self) -> list[str]:
+        """Reasons of the VM's condition Failure."""
+        listed = self.vm["status"]["conditions"]
+        return [condition["reason"] for condition in listed if condition["type"] == "Failure"]
+
+    @property
+    def vm(self) -> dict[str, Any]:
+        return self.store.get(VIRTUAL_MACHINE, WEB)
+
+    @property
     def word(self) -> str:
-        return str(self.store.get(VIRTUAL_MACHINE, WEB)["status"]["printableStatus"])
+        return str(self.vm["status"]["printableStatus"])
 
     @property
     def runs(self) -> bool:
@@ -84,93 +94,86 @@ class Stand(SmallWorld):
 
 
 async def test_a_machine_starts_when_its_data_volume_is_filled() -> None:
-    stand = Stand()
-    await stand.run()
-    assert (stand.word, stand.runs, stand.calls.count(CREATE)) == ("Provisioning", False, 1)
-    stand.cdi_fills("ImportInProgress")
-    await stand.run()
-    assert (stand.word, stand.runs) == ("Provisioning", False)
+    stage = Stage()
+    await stage.run()
+    assert (stage.word, stage.runs, stage.calls.count(CREATE)) == ("Provisioning", False, 1)
+    stage.cdi_fills("ImportInProgress")
+    await stage.run()
+    assert (stage.word, stage.runs) == ("Provisioning", False)
     error = {"type": "Running", "status": "False", "reason": "Error", "message": "no such host"}
-    stand.cdi_fills("ImportInProgress", conditions=[error])
-    await stand.run()
-    assert (stand.word, stand.runs) == ("DataVolumeError", False)
-    stand.store.patch(VIRTUAL_MACHINE, WEB, {"spec": {"template": {"spec": {"hostname": "web"}}}})
-    await stand.run()
-    stand.cdi_fills("Succeeded", conditions=[])
-    await stand.run()
-    assert (stand.word, stand.runs, stand.calls.count(CREATE)) == ("Starting", True, 1)
-    assert stand.reasons() == ["SuccessfulDataVolumeCreate", "FailedDataVolumeImport", "SuccessfulCreate"]
+    stage.cdi_fills("ImportInProgress", conditions=[error])
+    await stage.run()
+    assert (stage.word, stage.runs) == ("DataVolumeError", False)
+    stage.store.patch(VIRTUAL_MACHINE, WEB, {"spec": {"template": {"spec": {"hostname": "web"}}}})
+    await stage.run()
+    stage.cdi_fills("Succeeded", conditions=[])
+    await stage.run()
+    assert (stage.word, stage.runs, stage.calls.count(CREATE)) == ("Starting", True, 1)
+    assert stage.reasons() == ["SuccessfulDataVolumeCreate", "FailedDataVolumeImport", "SuccessfulCreate"]
 
 
 async def test_a_data_volume_is_created_once_cdi_is_installed() -> None:
-    stand = Stand()
-    stand.is_served = False
-    await stand.run()
-    assert CREATE not in stand.calls
-    conditions = stand.store.get(VIRTUAL_MACHINE, WEB)["status"]["conditions"]
-    assert [condition["reason"] for condition in conditions if condition["type"] == "Failure"] == [
-        "FailedDataVolumeCreate"
-    ]
-    stand.is_served = True
-    await stand.run()
-    assert stand.calls.count(CREATE) == 1
+    stage = Stage()
+    stage.is_served = False
+    await stage.run()
+    assert CREATE not in stage.calls
+    assert stage.failures == ["FailedDataVolumeCreate"]
+    stage.is_served = True
+    await stage.run()
+    assert stage.calls.count(CREATE) == 1
 
 
 async def test_a_data_volume_whose_create_response_was_lost_is_not_created_again() -> None:
-    stand = Stand()
-    owner = {**OWN, "uid": stand.store.get(VIRTUAL_MACHINE, WEB)["metadata"]["uid"]}
+    stage = Stage()
+    owner = {**OWN, "uid": stage.vm["metadata"]["uid"]}
     body = {"metadata": {"name": "disk", "ownerReferences": [owner]}, "spec": SPEC}
-    stand.direct.meanwhile[CREATE] = lambda: stand.store.create(DATA_VOLUME, "default", body)
-    await reconcile(stand.reconciler, WEB)  # the cache does not show its first create
-    uid = stand.data_volume["metadata"]["uid"]
-    await stand.run()
-    assert stand.calls.count(CREATE) == 1
-    assert stand.data_volume["metadata"]["uid"] == uid
-    assert stand.reasons() == []
+    stage.direct.meanwhile[CREATE] = lambda: stage.store.create(DATA_VOLUME, "default", body)
+    await reconcile(stage.reconciler, WEB)  # the cache does not show its first create
+    uid = stage.data_volume["metadata"]["uid"]
+    await stage.run()
+    assert stage.calls.count(CREATE) == 1
+    assert stage.data_volume["metadata"]["uid"] == uid
+    assert stage.reasons() == []
 
 
 @pytest.mark.parametrize("change", ["its template", "it goes"])
 async def test_no_data_volume_is_created_for_a_vm_that_changed_meanwhile(change: str) -> None:
-    stand = Stand()
+    stage = Stage()
 
     def meanwhile() -> None:
         if change == "it goes":
-            stand.store.delete(VIRTUAL_MACHINE, WEB)
+            stage.store.delete(VIRTUAL_MACHINE, WEB)
         else:
-            stand.store.patch(VIRTUAL_MACHINE, WEB, {"spec": {"dataVolumeTemplates": None}})
+            stage.store.patch(VIRTUAL_MACHINE, WEB, {"spec": {"dataVolumeTemplates": None}})
 
-    stand.direct.meanwhile["get VirtualMachine"] = meanwhile
-    await reconcile(stand.reconciler, WEB)
-    assert stand.store.find(DATA_VOLUME, DV) is None
+    stage.direct.meanwhile["get VirtualMachine"] = meanwhile
+    await reconcile(stage.reconciler, WEB)
+    assert stage.store.find(DATA_VOLUME, DV) is None
 
 
 async def test_a_refusal_is_reported_in_the_condition_and_an_event() -> None:
-    stand = Stand()
-    stand.direct.refusals[CREATE] = Forbidden("exceeded quota")
-    await stand.run(1)
-    assert stand.reasons() == ["FailedDataVolumeCreate"]
-    failure = stand.store.get(VIRTUAL_MACHINE, WEB)["status"]["conditions"]
-    assert [condition["reason"] for condition in failure if condition["type"] == "Failure"] == [
-        "FailedDataVolumeCreate"
-    ]
+    stage = Stage()
+    stage.direct.refusals[CREATE] = Forbidden("exceeded quota")
+    await stage.run(1)
+    assert stage.reasons() == ["FailedDataVolumeCreate"]
+    assert stage.failures == ["FailedDataVolumeCreate"]
 
 
 async def test_a_data_volume_without_a_controller_is_adopted_unchanged() -> None:
-    stand = Stand("Halted")
-    stand.store.create(DATA_VOLUME, "default", {"metadata": {"name": "disk"}, "spec": {"mine": True}})
-    stand.catch_up()
-    await stand.run()
-    owner = stand.data_volume["metadata"]["ownerReferences"]
-    uid = stand.store.get(VIRTUAL_MACHINE, WEB)["metadata"]["uid"]
-    assert [(owner["kind"], owner["uid"], owner["controller"]) for owner in owner] == [("VirtualMachine", uid, True)]
-    assert stand.data_volume["spec"] == {"mine": True}
-    assert "patch DataVolume [uid+version]" in stand.calls
+    stage = Stage("Halted")
+    stage.store.create(DATA_VOLUME, "default", {"metadata": {"name": "disk"}, "spec": {"mine": True}})
+    stage.catch_up()
+    await stage.run()
+    (owner,) = stage.data_volume["metadata"]["ownerReferences"]
+    assert (owner["kind"], owner["uid"], owner["controller"]) == ("VirtualMachine", stage.vm["metadata"]["uid"], True)
+    assert stage.data_volume["spec"] == {"mine": True}
+    assert "patch DataVolume [uid+version]" in stage.calls
 
 
 async def test_a_deleting_vm_adopts_nothing() -> None:
-    stand = Stand("Halted")
-    stand.store.create(DATA_VOLUME, "default", {"metadata": {"name": "disk"}, "spec": {}})
-    stand.catch_up()
-    stand.direct.meanwhile["get VirtualMachine"] = lambda: stand.store.delete(VIRTUAL_MACHINE, WEB)
-    await reconcile(stand.reconciler, WEB)
-    assert not stand.data_volume["metadata"].get("ownerReferences")
+    stage = Stage("Halted")
+    stage.store.create(DATA_VOLUME, "default", {"metadata": {"name": "disk"}, "spec": {}})
+    stage.catch_up()
+    stage.direct.meanwhile["get VirtualMachine"] = lambda: stage.store.delete(VIRTUAL_MACHINE, WEB)
+    await reconcile(stage.reconciler, WEB)
+    assert not stage.data_volume["metadata"].get("ownerReferences")

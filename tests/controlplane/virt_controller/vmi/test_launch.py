@@ -27,7 +27,7 @@ from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.api.vmi_label import vmi_label_value
 from controlplane.domain.guest_identity import guest_identity
 from controlplane.domain.mac import guest_mac
-from controlplane.virt_controller.vmi.launch import build_plan, derive_launch, guest_network
+from controlplane.virt_controller.vmi.launch import Launch, build_plan, derive_launch, guest_network
 from controlplane.virt_controller.vmi.launcher_pod import build_launcher_pod
 from tests.controlplane.virt_controller.builders import VM_UID, VMI_UID, a_vmi
 
@@ -89,57 +89,56 @@ def test_the_lease_is_for_the_guest_s_address_and_mac() -> None:
     assert (dhcp.hostname, dhcp.search) == ("web", ("vms.default.svc.cluster.local",))
 
 
-def a_run(uid: str, vm_uid: str = VM_UID, kind: str = "VirtualMachine", **status: Any) -> VirtualMachineInstance:
-    """One run of a VM that has an interface."""
-    owner = {"apiVersion": "kubevirt.io/v1", "kind": kind, "name": "web", "uid": vm_uid, "controller": True}
-    metadata = {"name": "web", "namespace": "default", "uid": uid, "ownerReferences": [owner]}
-    spec = {"domain": {"memory": {"guest": "64Mi"}, "devices": NIC}, "networks": [{"name": "net", "pod": {}}]}
+def a_run(
+    uid: str = "run", *, mac: str = "", owner: Any = ("VirtualMachine", VM_UID), **status: Any
+) -> VirtualMachineInstance:
+    """One run of a machine that has an interface."""
+    kind, owner_uid = owner
+    reference = {"apiVersion": "kubevirt.io/v1", "kind": kind, "name": "web", "uid": owner_uid, "controller": True}
+    metadata = {"name": "web", "namespace": "default", "uid": uid, "ownerReferences": [reference]}
+    devices = {"interfaces": [{"name": "net", "masquerade": {}, **({"macAddress": mac} if mac else {})}]}
+    spec = {"domain": {"memory": {"guest": "64Mi"}, "devices": devices}, "networks": [{"name": "net", "pod": {}}]}
     return decode_vmi({"metadata": metadata, "spec": spec, "status": status})
 
 
-def mac_of(vmi: VirtualMachineInstance, *, is_target: bool = False) -> str:
-    launch = derive_launch(
-        vmi, attempt=1, image="launcher:1", configuration=KubeVirtConfiguration(), is_target=is_target
-    )
+def launched(vmi: VirtualMachineInstance, **options: Any) -> Launch:
+    defaults: dict[str, Any] = {"attempt": 1, "image": "launcher:1", "configuration": KubeVirtConfiguration()}
+    return derive_launch(vmi, **{**defaults, **options})
+
+
+OWN_MAC, OLD_MAC = "02:AB:00:00:00:01", guest_mac("run", "net")
+REPORTED = {"interfaces": [{"name": "net", "mac": OLD_MAC}, {"name": "", "mac": "02:00:00:00:00:01"}]}
+"""By a version that derived the address from the instance's UID."""
+MACS: dict[str, tuple[VirtualMachineInstance, bool, str]] = {
+    "a run of a VM": (a_run("first"), False, guest_mac(VM_UID, "net")),
+    "its next run": (a_run("second"), False, guest_mac(VM_UID, "net")),
+    "a recreated VM": (a_run(owner=("VirtualMachine", "another")), False, guest_mac("another", "net")),
+    "of a replica set": (a_run("a", owner=("VirtualMachineInstanceReplicaSet", "s")), False, guest_mac("a", "net")),
+    "from the spec": (a_run(mac=OWN_MAC), False, OWN_MAC.lower()),
+    "a migrating guest": (a_run(**REPORTED), True, OLD_MAC),
+    "a new start after that": (a_run(**REPORTED), False, guest_mac(VM_UID, "net")),
+}
+
+
+@pytest.mark.parametrize(("vmi", "is_target", "mac"), MACS.values(), ids=MACS)
+def test_the_mac_address(vmi: VirtualMachineInstance, is_target: bool, mac: str) -> None:
+    """A VM keeps it over its runs, and a guest keeps what it has when it migrates."""
+    launch = launched(vmi, is_target=is_target)
     assert launch.network is not None
     assert launch.plan.dhcp is not None
-    assert launch.plan.dhcp.mac == launch.network.mac
-    return launch.network.mac
-
-
-def test_a_vm_has_the_same_mac_after_each_start() -> None:
-    assert mac_of(a_run("first-run")) == mac_of(a_run("second-run"))
-
-
-def test_a_recreated_vm_has_another_mac() -> None:
-    assert mac_of(a_run("run")) != mac_of(a_run("run", vm_uid="of another VM of that name"))
-
-
-def test_an_instance_without_a_vm_has_its_own_mac() -> None:
-    of_set = [mac_of(a_run(uid, "set-uid", "VirtualMachineInstanceReplicaSet")) for uid in ("a", "b")]
-    assert of_set == [guest_mac("a", "net"), guest_mac("b", "net")]
-
-
-def test_a_guest_keeps_its_reported_mac_when_it_migrates() -> None:
-    """It was started by a version that derived the address from the instance's UID."""
-    old = guest_mac("run", "net")
-    reported = [{"name": "net", "mac": old}, {"name": "", "mac": "02:00:00:00:00:01"}]
-    vmi = a_run("run", interfaces=reported)
-    assert mac_of(vmi, is_target=True) == old
-    assert mac_of(vmi) == guest_mac(VM_UID, "net")
+    assert (launch.plan.dhcp.mac, launch.network.mac) == (mac, mac)
 
 
 def test_the_pod_carries_the_network_of_its_plan() -> None:
-    vmi = a_run("run")
-    pod = build_launcher_pod(vmi, attempt=1, image="launcher:1", configuration=KubeVirtConfiguration())
-    assert decode(pod, Pod).guest_network == GuestNetwork("net", mac_of(vmi), "10.0.2.0/24")
+    pod = build_launcher_pod(a_run(), attempt=1, image="launcher:1", configuration=KubeVirtConfiguration())
+    assert decode(pod, Pod).guest_network == GuestNetwork("net", guest_mac(VM_UID, "net"), "10.0.2.0/24")
 
 
 def test_the_guest_gets_one_host_name() -> None:
     """In DHCP, cloud-init, the Pod's own host name and its label."""
     volumes = [{"name": "seed", "cloudInitNoCloud": {"userData": "x"}}]
     vmi = with_spec(NIC, volumes=volumes, hostname="mail")
-    launch = derive_launch(vmi, attempt=1, image="launcher:1", configuration=KubeVirtConfiguration())
+    launch = launched(vmi)
     pod = build_launcher_pod(vmi, attempt=1, image="launcher:1", configuration=KubeVirtConfiguration())
     (seed,), dhcp = launch.plan.cloud_init, launch.plan.dhcp
     assert dhcp is not None
@@ -157,13 +156,7 @@ def test_pull_secrets_are_named_once() -> None:
         {"name": name, "containerDisk": {"image": "guest:1", "imagePullSecret": secret}}
         for name, secret in (("a", "two"), ("b", "one"), ("c", "two"), ("d", ""))
     ]
-    launch = derive_launch(
-        with_spec(volumes=volumes),
-        attempt=1,
-        image="launcher:1",
-        configuration=KubeVirtConfiguration(),
-        image_pull_secrets=("two", "three"),
-    )
+    launch = launched(with_spec(volumes=volumes), image_pull_secrets=("two", "three"))
     assert launch.pull_secrets == ("one", "three", "two")
 
 
@@ -175,15 +168,14 @@ def test_a_long_name_becomes_a_unique_label_value() -> None:
     assert vmi_label_value("n" * 63) == "n" * 63
 
 
-@pytest.mark.parametrize(("said", "policy"), [("", "IfNotPresent"), ("Always", "Always"), ("Never", "Never")])
-def test_the_launcher_image_has_the_pull_policy_of_the_configuration(said: str, policy: str) -> None:
-    configuration = KubeVirtConfiguration(image_pull_policy=said)
-    launch = derive_launch(with_spec(NIC), attempt=1, image="launcher:1", configuration=configuration)
+@pytest.mark.parametrize(("configured", "policy"), [("", "IfNotPresent"), ("Always", "Always"), ("Never", "Never")])
+def test_the_launcher_image_has_the_pull_policy_of_the_configuration(configured: str, policy: str) -> None:
+    launch = launched(with_spec(NIC), configuration=KubeVirtConfiguration(image_pull_policy=configured))
     assert launch.pull_policy == policy
 
 
 @pytest.mark.parametrize(
-    ("told", "held"),
+    ("status", "gibibytes"),
     [
         ({"guestRequested": "2Gi", "guestCurrent": "2Gi"}, 0),
         ({"guestRequested": "3Gi", "guestCurrent": "2Gi"}, 3),
@@ -193,23 +185,14 @@ def test_the_launcher_image_has_the_pull_policy_of_the_configuration(said: str, 
         ({"guestRequested": "1Gi"}, 0),
         (None, 0),
     ],
-    ids=[
-        "what it is to have",
-        "more is asked for",
-        "it has more",
-        "more than there is",
-        "no amounts",
-        "less",
-        "nothing",
-    ],
+    ids=["as its spec", "more requested", "more current", "more than its maximum", "malformed", "less", "none"],
 )
-def test_a_pod_has_memory_for_the_amount_that_its_guest_arrives_with(told: dict[str, Any] | None, held: int) -> None:
+def test_a_pod_has_memory_for_the_amount_that_its_guest_arrives_with(status: Any, gibibytes: int) -> None:
     domain = {"memory": {"guest": "2Gi", "maxGuest": "4Gi"}}
-    vmi = a_vmi(spec={"domain": domain}, **({} if told is None else {"memory": told}))
-    usual = a_vmi(spec={"domain": domain})
     pods = [
-        build_launcher_pod(name, attempt=1, image="i", configuration=KubeVirtConfiguration()) for name in (vmi, usual)
+        build_launcher_pod(vmi, attempt=1, image="i", configuration=KubeVirtConfiguration())
+        for vmi in (a_vmi(spec={"domain": domain}), a_vmi(spec={"domain": domain}, memory=status))
     ]
-    had, has = (int(pod["spec"]["containers"][0]["resources"]["limits"]["memory"]) for pod in reversed(pods))
-    assert has - had == (max(held - 2, 0) << 30)
-    assert pods[0]["metadata"]["annotations"]["virtops.kubevirt/guest-memory"] == str(2 << 30)
+    usual, limit = (int(pod["spec"]["containers"][0]["resources"]["limits"]["memory"]) for pod in pods)
+    assert limit - usual == (max(gibibytes - 2, 0) << 30)
+    assert pods[1]["metadata"]["annotations"]["virtops.kubevirt/guest-memory"] == str(2 << 30)
