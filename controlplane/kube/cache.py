@@ -159,11 +159,7 @@ class Store:
         if synced is self._synced:
             return
         self._synced = synced
-        for callback in self._synced_callbacks:
-            try:
-                callback()
-            except Exception:
-                log.exception("cache subscriber failed", extra={"resource": self.resource.plural})
+        self._call(self._synced_callbacks)
 
     def on_synced(self, callback: Callable[[], None]) -> None:
         """Call back when `synced` has changed, either way."""
@@ -197,11 +193,7 @@ class Store:
         if resource_version <= self.resource_version:
             return
         self.resource_version = resource_version
-        for callback in self._version_callbacks:
-            try:
-                callback(resource_version)
-            except Exception:
-                log.exception("cache subscriber failed", extra={"resource": self.resource.plural})
+        self._call(self._version_callbacks, resource_version)
 
     def version(self, key: Key) -> str:
         """Return the resourceVersion of the cached object, "" for none."""
@@ -263,12 +255,17 @@ class Store:
                 del self._keys_by_value[name][value]
 
     def _notify(self, key: Key, before: bytes | None, after: bytes | None) -> None:
-        for callback in self._callbacks:
+        self._call(self._callbacks, key, before, after)
+
+    def _call(self, callbacks: Iterable[Callable[..., None]], *arguments: object) -> None:
+        """Call subscribers. A bug in one of them must not stop the cache for the others."""
+        for callback in callbacks:
             try:
-                callback(key, before, after)
+                callback(*arguments)
             except Exception:
-                # A bug in one subscriber must not stop the cache for the others.
-                log.exception("cache subscriber failed", extra={"key": key, "resource": self.resource.plural})
+                log.exception(
+                    "cache subscriber failed", extra={"resource": self.resource.plural, "about": arguments[:1]}
+                )
 
 
 def _values(name: str, index: IndexFunction, obj: PartialObject) -> Collection[str]:

@@ -45,13 +45,6 @@ async def test_a_refused_token_is_read_again_at_once(service_account: Path) -> N
     assert await known.authorization(True) == "Bearer two"
 
 
-async def test_a_token_file_missing_for_a_moment_leaves_the_old_token(service_account: Path) -> None:
-    known = in_cluster(IN_POD, VirtualTime().monotonic, service_account)
-    (service_account / "token").unlink()
-
-    assert await known.authorization(True) == "Bearer one"
-
-
 async def test_a_missing_token_file_is_read_again_a_minute_later(service_account: Path) -> None:
     """Not on each request: there are hundreds each second."""
     time = VirtualTime()

@@ -6,23 +6,19 @@
 from __future__ import annotations
 
 import asyncio
-import ssl
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, suppress
-from dataclasses import replace
 from typing import Any
 
 import msgspec
 import pytest
 
-from controlplane.api.objects.resources import SECRET, Key, Resource
+from controlplane.api.objects.resources import Key, Resource
 from controlplane.engine.clock import SystemClock
 from controlplane.engine.errors import AlreadyExists, Conflict, Forbidden, Gone, Invalid, NotFound, Unavailable
 from controlplane.kube.client import Client, Selection
 from controlplane.kube.credentials import from_kubeconfig
 from controlplane.kube.errors import NOT_SERVED, RESOURCE_VERSION_TOO_LARGE, causes_reason, translate_event
-from controlplane.kube.events import EventSpec, create_event
-from controlplane.kube.lease import Heartbeat
 from controlplane.kube.transport import Transport
 from controlplane.kube.watch import Timing, WatchCache
 from lab import Lab
@@ -209,25 +205,3 @@ async def first_event(client: Client, version: str) -> None:
             if event["type"] == "ERROR":
                 raise translate_event(msgspec.json.encode(event["object"]), "watch")
             return
-
-
-async def test_a_heartbeat_and_an_event_are_accepted(client: Client, made: dict[str, Any]) -> None:
-    heartbeat = Heartbeat(client, Key("default", "virt-handler-n1"), "n1", CLOCK)
-    await heartbeat.beat()
-    await heartbeat.beat()
-
-    about = {"apiVersion": "v1", "kind": "ConfigMap", **made}
-    for _unused in range(2):
-        await create_event(client, about, EventSpec("Made", "for a test"), component="c", instance="i", now=CLOCK.now())
-
-
-async def test_an_unknown_token_is_forbidden(lab: Lab, client: Client) -> None:
-    async def nonsense(_unused: bool) -> str:
-        return "Bearer nonsense"
-
-    credentials = await from_kubeconfig(lab.kubeconfig)
-    context = ssl.create_default_context()
-    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    async with Transport(replace(credentials, authorization=nonsense, tls=context), "virtops-test") as transport:
-        with pytest.raises(Forbidden):
-            await Client(transport, "test").get(SECRET, Key("default", "x"))
