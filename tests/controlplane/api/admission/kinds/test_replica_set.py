@@ -44,9 +44,7 @@ MALFORMED = [
     row("a selector of everything", "spec/selector", {}, "would select everything"),
     row("no labels", "spec/selector", {"matchLabels": {}}, "would select everything"),
     row("no label key", "spec/selector/matchLabels", {"a b": "c"}, "label key", at="spec.selector.matchLabels[a b]"),
-    row(
-        "a label of another set", "spec/selector/matchLabels", {LABEL: "other"}, "does not select", at="metadata.labels"
-    ),
+    row("a label of another set", "spec/selector/matchLabels", {LABEL: "other"}, "does not select", at="labels"),
     row("unknown operator", EXPRESSIONS, requirement(operator="Like"), "In, NotIn, Exists", at="operator"),
     row("In without values", EXPRESSIONS, requirement(operator="In"), "at least one value", at="values"),
     row("Exists with values", EXPRESSIONS, requirement(values=["a"]), "takes no values", at="values"),
@@ -64,13 +62,7 @@ MALFORMED = [
     row("a template that is not selected", LABELS, {LABEL: "x"}, "does not select", at="spec.template.metadata.labels"),
     row("reserved label", LABELS, labelled(**{"kubevirt.io/nodeName": "n"}), "reserved", at="io/nodeName]"),
     row("reserved annotation", ANNOTATIONS, {"kubevirt.io/vm-generation": "1"}, "reserved", at="io/vm-generation]"),
-    row(
-        "malformed VMI spec",
-        "spec/template/spec/domain/memory",
-        {"guest": "lots"},
-        "quantity",
-        at="domain.memory.guest",
-    ),
+    row("malformed VMI spec", "spec/template/spec/domain/memory", {"guest": "lots"}, "quantity", at="memory.guest"),
     row("misspelt replicas", "spec/replica", 3, "did you mean replicas"),
 ]
 

@@ -89,46 +89,26 @@ MALFORMED = [
     row("affinity is a list", "affinity", {"nodeAffinity": []}, "must be an object", at="affinity.nodeAffinity"),
     row("no terms", NODES, {"nodeSelectorTerms": []}, "at least one term", at="nodeSelectorTerms"),
     row("misspelt term", NODES, a_term("matchExpresions"), "did you mean matchExpressions", at="matchExpresions"),
-    row(
-        "unknown operator", NODES, on_label("zone", "Is", "a"), "allowed: In, NotIn", at="matchExpressions[0].operator"
-    ),
+    row("unknown operator", NODES, on_label("zone", "Is", "a"), "allowed: In, NotIn", at="[0].operator"),
     row(
         "expression without an operator", NODES, a_term("matchExpressions", {"key": "a"}), "is required", at="operator"
     ),
     row("malformed label key", NODES, on_label("a b", "Exists"), "not a label key", at="matchExpressions[0][a b]"),
     row("In without values", NODES, on_label("zone", "In"), "at least one value", at="matchExpressions[0].values"),
-    row(
-        "Exists with values", NODES, on_label("zone", "Exists", "a"), "takes no values", at="matchExpressions[0].values"
-    ),
+    row("Exists with values", NODES, on_label("zone", "Exists", "a"), "takes no values", at="[0].values"),
     row("Gt of a word", NODES, on_label("cores", "Gt", "many"), "one whole number", at="matchExpressions[0].values"),
-    row(
-        "Lt of two values",
-        NODES,
-        on_label("cores", "Lt", "1", "2"),
-        "one whole number",
-        at="matchExpressions[0].values",
-    ),
+    row("Lt of two values", NODES, on_label("cores", "Lt", "1", "2"), "one whole number", at="[0].values"),
     row("malformed label value", NODES, on_label("zone", "In", "a b"), "label value", at="matchExpressions[0][zone]"),
     row("unsupported field", NODES, on_field("spec.nodeName", "In", "a"), "use metadata.name", at="matchFields[0].key"),
-    row(
-        "two nodes by name", NODES, on_field("metadata.name", "In", "a", "b"), "exactly one", at="matchFields[0].values"
-    ),
-    row(
-        "Exists of a node name", NODES, on_field("metadata.name", "Exists"), "In or NotIn", at="matchFields[0].operator"
-    ),
+    row("two nodes by name", NODES, on_field("metadata.name", "In", "a", "b"), "exactly one", at="[0].values"),
+    row("Exists of a node name", NODES, on_field("metadata.name", "Exists"), "In or NotIn", at="[0].operator"),
     row("a weight of 0", BETTER_NODES, [{"weight": 0, "preference": {}}], "from 1 to 100", at="[0].weight"),
     row("no weight", BETTER_NODES, [{"preference": {}}], "is required", at="[0].weight"),
     row("no preference", BETTER_NODES, [{"weight": 1}], "is required", at="[0].preference"),
     row("an empty topology", AWAY, [{"topologyKey": ""}], "is required", at="[0].topologyKey"),
     row("a topology with a space", AWAY, [{"topologyKey": "a b"}], "not a label key", at="[0].topologyKey[a b]"),
     row("malformed namespace", AWAY, [{**HOST, "namespaces": [".."]}], "DNS label", at="namespaces[0]"),
-    row(
-        "unknown field of a selector",
-        AWAY,
-        [{**HOST, "labelSelector": {"a": "b"}}],
-        "no such field",
-        at="labelSelector.a",
-    ),
+    row("unknown field of a selector", AWAY, [{**HOST, "labelSelector": {"a": "b"}}], "no such field", at="a"),
     row(
         "a selector with a bad operator",
         AWAY,

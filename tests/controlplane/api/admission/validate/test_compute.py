@@ -25,9 +25,7 @@ MALFORMED = [
         "at most 255",
     ),
     row("dedicated CPUs", "domain/cpu/dedicatedCpuPlacement", True, "not built"),
-    row(
-        "maxSockets below sockets", "domain/cpu", {"sockets": 8, "maxSockets": 4}, "below sockets", at="cpu.maxSockets"
-    ),
+    row("maxSockets below sockets", "domain/cpu", {"sockets": 8, "maxSockets": 4}, "below sockets", at="maxSockets"),
     row(
         "maxSockets above the limit of the board",
         "domain/cpu",
@@ -36,13 +34,7 @@ MALFORMED = [
         at="cpu.maxSockets",
     ),
     row("CPU model with a shell command", "domain/cpu/model", "host-model;rm -rf /", "must be letters"),
-    row(
-        "CPU request above the limit",
-        "domain/resources/requests/cpu",
-        "3",
-        "above limits",
-        at="resources.requests[cpu]",
-    ),
+    row("CPU request above the limit", "domain/resources/requests/cpu", "3", "above limits", at="requests[cpu]"),
     row("negative CPU request", "domain/resources/requests/cpu", "-1", "from 0 to 1024", at="resources.requests[cpu]"),
     row("CPU limit of zero", "domain/resources/limits/cpu", "0", "must be more than 0", at="resources.limits[cpu]"),
     row("no memory", "domain", {"devices": {}}, "set memory.guest", at="domain.memory.guest"),
@@ -73,13 +65,7 @@ MALFORMED = [
     ),
     row("memory is a list", "domain/memory/guest", ["1Gi"], "must be a quantity"),
     row("guest above limit", "domain/memory/guest", "4Gi", "limits[memory]"),
-    row(
-        "memory request above the limit",
-        "domain/resources/requests/memory",
-        "3Gi",
-        "above limits",
-        at="resources.requests[memory]",
-    ),
+    row("memory request above the limit", "domain/resources/requests/memory", "3Gi", "above limits", at="[memory]"),
     row(
         "a GPU as a resource",
         "domain/resources/limits",
@@ -95,13 +81,7 @@ MALFORMED = [
     row("serial with a control character", "domain/firmware/serial", "a\x07b", "\\u0007"),
     row("bios and efi", "domain/firmware/bootloader", {"bios": {}, "efi": {}}, "exclude"),
     row("secure boot without SMM", "domain/firmware/bootloader", {"efi": {}}, "smm", at="bootloader.efi.secureBoot"),
-    row(
-        "kernel arguments without a kernel",
-        KERNEL,
-        {"kernelArgs": "quiet"},
-        "need a kernel",
-        at="kernelBoot.kernelArgs",
-    ),
+    row("kernel arguments without a kernel", KERNEL, {"kernelArgs": "quiet"}, "need a kernel", at="kernelArgs"),
     row(
         "kernel path with parent references",
         KERNEL,

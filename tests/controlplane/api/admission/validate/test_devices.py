@@ -13,16 +13,8 @@ PANICS = "domain/devices/panicDevices"
 WATCHDOG = "domain/devices/watchdog"
 
 MALFORMED = [
-    row(
-        "unknown panic device", PANICS, [{"model": "s390"}], "allowed: isa, hyperv, pvpanic", at="panicDevices[0].model"
-    ),
-    row(
-        "two panic devices of one model",
-        PANICS,
-        [{"model": "isa"}, {}],
-        "of another one already",
-        at="panicDevices[1].model",
-    ),
+    row("unknown panic device", PANICS, [{"model": "s390"}], "allowed: isa, hyperv, pvpanic", at="[0].model"),
+    row("two panic devices of one model", PANICS, [{"model": "isa"}, {}], "of another one already", at="[1].model"),
     row("unknown field of a panic device", PANICS, [{"name": "a"}], "no such field", at="panicDevices[0].name"),
     row("too many panic devices", PANICS, [{}] * 9, "at most 8"),
     row("a watchdog without a name", WATCHDOG, {"i6300esb": {}}, "is required", at="watchdog.name"),

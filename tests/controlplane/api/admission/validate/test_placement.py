@@ -23,16 +23,8 @@ MALFORMED = [
         "needs effect NoExecute",
         at="tolerations[0].effect",
     ),
-    row(
-        "toleration without key", "tolerations", [{"operator": "Equal"}], "operator is Exists", at="tolerations[0].key"
-    ),
-    row(
-        "malformed toleration value",
-        "tolerations",
-        [{"key": "a", "value": "/"}],
-        "is not a label value",
-        at="tolerations[0].value",
-    ),
+    row("toleration without key", "tolerations", [{"operator": "Equal"}], "operator is Exists", at="[0].key"),
+    row("malformed toleration value", "tolerations", [{"key": "a", "value": "/"}], "is not a label value", at="value"),
     row("host name with a dot", "hostname", "a.b", "DNS label"),
 ]
 
