@@ -7,6 +7,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
+from controlplane.api.admission.validate.compute import check_compute
+from controlplane.api.objects.decode import decode
+from controlplane.api.objects.kubevirt import KubeVirtConfiguration
+from controlplane.api.objects.vmi.domain import DomainSpec
 from tests.controlplane.api.admission.malformed import assert_refused, each, row
 
 KERNEL = "domain/firmware/kernelBoot"
@@ -108,3 +114,32 @@ MALFORMED = [
 @each(MALFORMED)
 def test_malformed_compute_is_refused_with_field_and_remedy(path: str, value: Any, at: str, words: str) -> None:
     assert_refused(path, value, at, words)
+
+
+ACCEPTED: dict[str, dict[str, Any]] = {
+    "least memory": {"memory": {"guest": "1M"}},
+    "most memory": {"memory": {"guest": "16Ti"}},
+    "all of the limit": {"memory": {"guest": "1Gi"}, "resources": {"limits": {"memory": "1Gi"}}},
+    "a request of the limit": {"resources": {"requests": {"memory": "1Gi"}, "limits": {"memory": "1Gi"}}},
+    "only a limit": {"resources": {"limits": {"memory": "1Gi"}}},
+    "no room for more": {"memory": {"guest": "2Gi", "maxGuest": "2Gi"}},
+    "most vCPUs": {"cpu": {"sockets": 5, "cores": 17, "threads": 3}},
+    "most vCPUs later": {"cpu": {"sockets": 1, "cores": 17, "threads": 3, "maxSockets": 5}},
+    "no more sockets later": {"cpu": {"sockets": 4, "maxSockets": 4}},
+    "a CPU request of the limit": {"resources": {"requests": {"cpu": "2"}, "limits": {"cpu": "2"}}},
+    "least CPU request": {"resources": {"requests": {"cpu": "0"}}},
+    "most CPU": {"resources": {"requests": {"cpu": "1024"}, "limits": {"cpu": "1024"}}},
+    "an old machine type": {"machine": {"type": "pc-i440fx-9.2"}},
+    "UEFI with SMM": {"firmware": {"bootloader": {"efi": {}}}, "features": {"smm": {}}},
+    "UEFI without secure boot": {"firmware": {"bootloader": {"efi": {"secureBoot": False}}}},
+    "BIOS": {"firmware": {"bootloader": {"bios": {}}}},
+    "a kernel": {"firmware": {"kernelBoot": {"kernelArgs": "quiet", "container": {"image": "a", "kernelPath": "/k"}}}},
+    "a time zone": {"clock": {"timezone": "Europe/Berlin"}},
+}
+
+
+@pytest.mark.parametrize("domain", ACCEPTED.values(), ids=ACCEPTED)
+def test_values_up_to_their_limits_are_accepted(domain: dict[str, Any]) -> None:
+    declared = domain if "memory" in str(domain) else {**domain, "memory": {"guest": "1Gi"}}
+
+    assert list(check_compute(decode(declared, DomainSpec), KubeVirtConfiguration(), "spec.domain")) == []
