@@ -263,9 +263,7 @@ class Store:
             try:
                 callback(*arguments)
             except Exception:
-                log.exception(
-                    "cache subscriber failed", extra={"resource": self.resource.plural, "about": arguments[:1]}
-                )
+                log.exception("cache subscriber failed", extra={"resource": self.resource.plural})
 
 
 def _values(name: str, index: IndexFunction, obj: PartialObject) -> Collection[str]:

@@ -20,7 +20,7 @@ from controlplane.domain import layout
 from controlplane.domain.builders.domain import build_domain
 from controlplane.domain.builders.facts import Facts, Link
 from controlplane.domain.state import Life, State
-from tests.controlplane.virt_launcher.launched import MAC, PLAN, VMI, connect, define, until
+from tests.controlplane.virt_launcher.launched import MAC, PLAN, VMI, connect, define
 from tests.controlplane.virt_launcher.launcher_pod import Images, LauncherPod
 
 pytestmark = [pytest.mark.guest, pytest.mark.asyncio(loop_scope="session"), pytest.mark.usefixtures("libvirt_loop")]
@@ -104,34 +104,6 @@ async def test_a_guest_ends_its_own_run(
 
     assert pod.wait() == code
     assert pod.termination_message == message
-    await connection.close()
-
-
-@pytest.mark.nightly
-async def test_a_soft_reboot_from_outside_ends_the_run(launch: Callable[[str], LauncherPod]) -> None:
-    pod = launch("#!/bin/sh\n")
-    connection = await connect(pod)
-    guest = await define(pod, connection, a_domain(pod, {}, rebootPolicy="Terminate"))
-    await guest.start()
-    await until(lambda: "counter 3" in pod.console, "guest that handles the power button", pod)
-    await guest.reboot()
-    assert pod.wait() == 0
-    assert pod.termination_message == "the guest shut down"
-    await connection.close()
-
-
-@pytest.mark.nightly
-async def test_a_guest_reset_by_its_watchdog_boots_again_in_its_pod(launch: Callable[[str], LauncherPod]) -> None:
-    pod = launch(HANGS)
-    connection = await connect(pod)
-    guest = await define(pod, connection, a_domain(pod, {"watchdog": {"name": "dog"}}))
-    await guest.start()
-
-    await until(lambda: pod.console.count("virtops-guest: seed on") == 2, "second boot", pod)
-
-    assert await guest.state() == State(Life.RUNNING, "booted")
-    pod.terminate()
-    pod.wait()  # the guest may hang again before it reads the power button
     await connection.close()
 
 
