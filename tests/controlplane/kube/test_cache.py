@@ -146,6 +146,13 @@ def test_an_older_version_changes_nothing() -> None:
     assert events == []
 
 
+def test_a_deletion_at_the_cached_version_is_applied() -> None:
+    store = a_store()
+    store.put(a_pod(version="10"))
+    store.remove(KEY, a_pod(version="10"))
+    assert store.get(KEY) is None
+
+
 def test_followers_get_the_resource_version_which_never_goes_back() -> None:
     store, events = a_store(), []
     store.on_resource_version(events.append)
