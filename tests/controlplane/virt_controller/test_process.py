@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 from typing import Any
 
@@ -30,13 +31,18 @@ from controlplane.api.objects.resources import (
     Resource,
 )
 from controlplane.api.version import VERSION
+from controlplane.engine.runner import Runner
+from controlplane.kube.client import object_path
 from controlplane.kube.leader import ElectionTiming
+from controlplane.virt_controller import process
 from controlplane.virt_controller.certificates.observe import MUTATING
+from controlplane.virt_controller.workload_update.controller import GATHER_SECONDS
 from tests.controlplane.asked_over_http import fetch, free_port
 from tests.controlplane.kube.fake_api import Json
 from tests.controlplane.kube.late_api import LateApi
 from tests.controlplane.virt_controller.data_volumes import DISK, SPEC
 from tests.controlplane.virt_controller.running import NAMESPACE, SERVED, SETTINGS, WEB, running
+from tests.controlplane.virt_controller.watched_cluster import Enqueued
 
 WATCHED = (
     VIRTUAL_MACHINE,
@@ -279,3 +285,56 @@ async def test_reconciles_and_phase_transitions_are_counted(api: LateApi) -> Non
         shown = (await fetch(f"http://127.0.0.1:{port}/metrics"))[1]
     assert 'virtops_reconcile_passes_total{controller="vm",result="ok"}' in shown
     assert 'kubevirt_vmi_phase_transition_time_from_creation_seconds_count{phase="Scheduling"}' in shown
+
+
+# what the API server sends arrives at the runners
+
+KUBEVIRT_KEY = Key(NAMESPACE, "kubevirt")
+DELAYS: dict[str, float] = {}
+
+
+@pytest.fixture
+def enqueued(monkeypatch: pytest.MonkeyPatch) -> Enqueued:
+    """The controllers and keys that were enqueued since the set was cleared. Nothing is reconciled."""
+    recorded: Enqueued = set()
+
+    class Recording(Runner[Any, Any, Any]):
+        def add(self, key: Key, *, after: float = 0.0) -> None:
+            recorded.add((self.name, str(key)))
+            DELAYS[self.name] = after
+
+        async def run(self) -> None:
+            await asyncio.Event().wait()
+
+    monkeypatch.setattr(process, "Runner", Recording)
+    return recorded
+
+
+async def test_the_end_of_data_volume_support_enqueues_their_users(enqueued: Enqueued) -> None:
+    api = LateApi()
+    api.set(CUSTOM_RESOURCE_DEFINITION, Key("", DEFINITION), SERVED)
+    api.set(VIRTUAL_MACHINE, WEB, {"spec": {"template": {"spec": {"volumes": [DISK]}}}})
+    api.set(VIRTUAL_MACHINE_INSTANCE, WEB, {"spec": {"volumes": [DISK]}})
+    expected = {("vm", "default/web"), ("vmi", "default/web")}
+    async with running(api) as virt_controller:
+        await virt_controller.settle()
+        enqueued.clear()
+        api.drop(object_path(CUSTOM_RESOURCE_DEFINITION, Key("", DEFINITION)))
+        await virt_controller.until(lambda: enqueued >= expected)
+        await virt_controller.settle()
+    assert enqueued == expected
+
+
+async def test_workload_updates_are_delayed(enqueued: Enqueued) -> None:
+    api = LateApi()
+    api.set(KUBEVIRT, KUBEVIRT_KEY, {"spec": {}})
+    async with running(api) as virt_controller:
+        await virt_controller.until(lambda: ("workload-update", str(KUBEVIRT_KEY)) in enqueued)
+    assert (DELAYS["workload-update"], DELAYS["kubevirt"]) == (GATHER_SECONDS, 0.0)
+
+
+async def test_a_new_leader_enqueues_the_quarantine(enqueued: Enqueued) -> None:
+    api = LateApi()
+    assert api.find(NODE, ONE) is None, "no list enqueues the judgement"
+    async with running(api) as virt_controller:
+        await virt_controller.until(lambda: ("quarantine", "") in enqueued)

@@ -20,32 +20,32 @@ from tests.controlplane.virt_controller.builders import VM_UID, a_vm
 TEMPLATE = b'{"domain":{"memory":{"guest":"64Mi"}}}'
 
 
-def test_name_labels_and_owner_come_from_the_vm_and_its_template() -> None:
+HASHES = {TEMPLATE_HASH: template_hash(TEMPLATE), FIXED_TEMPLATE_HASH: fixed_hash(TEMPLATE)}
+
+
+def built(template: bytes = TEMPLATE, **metadata: Any) -> Any:
+    """Build the VMI of a VM with its own labels and annotations. metadata: of the template."""
     vm = a_vm()
-    template = vm.spec.template
-    template = msgspec.structs.replace(
-        template, metadata=msgspec.structs.replace(template.metadata, labels={"app": "web"})
-    )
+    template_of_vm = msgspec.structs.replace(vm.spec.template, metadata=ObjectMeta(**metadata))
     own = msgspec.structs.replace(vm.metadata, labels={"of": "the VM"}, annotations={"of": "the VM"})
-    vm = msgspec.structs.replace(vm, metadata=own, spec=msgspec.structs.replace(vm.spec, template=template))
-    meta = build_vmi(vm, TEMPLATE)["metadata"]
+    spec = msgspec.structs.replace(vm.spec, template=template_of_vm)
+    return build_vmi(msgspec.structs.replace(vm, metadata=own, spec=spec), template)
+
+
+def test_name_labels_and_owner_come_from_the_vm_and_its_template() -> None:
+    meta = built(labels={"app": "web"})["metadata"]
     assert (meta["name"], meta["namespace"], meta["labels"]) == ("web", "default", {"app": "web"})
-    assert meta["annotations"] == {
-        "kubevirt.io/vm-generation": "3",
-        TEMPLATE_HASH: template_hash(TEMPLATE),
-        FIXED_TEMPLATE_HASH: fixed_hash(TEMPLATE),
-    }
+    assert meta["annotations"] == {"kubevirt.io/vm-generation": "3", **HASHES}
     assert meta["finalizers"] == ["kubevirt.io/foregroundDeleteVirtualMachine"]
-    assert meta["ownerReferences"] == [
-        {
-            "apiVersion": "kubevirt.io/v1",
-            "kind": "VirtualMachine",
-            "name": "web",
-            "uid": VM_UID,
-            "controller": True,
-            "blockOwnerDeletion": True,
-        }
-    ]
+    reference = {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachine", "name": "web", "uid": VM_UID}
+    assert meta["ownerReferences"] == [{**reference, "controller": True, "blockOwnerDeletion": True}]
+
+
+def test_a_template_cannot_set_the_template_hash() -> None:
+    """Otherwise a template could hide its own changes."""
+    given = {TEMPLATE_HASH: "x", FIXED_TEMPLATE_HASH: "y", "kubevirt.io/vm-generation": "9", "team": "a"}
+    annotations = built(annotations=given)["metadata"]["annotations"]
+    assert annotations == {**HASHES, "kubevirt.io/vm-generation": "3", "team": "a"}
 
 
 def test_the_firmware_uuid_is_the_same_at_every_start() -> None:
@@ -56,12 +56,14 @@ def test_the_firmware_uuid_is_the_same_at_every_start() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "is_kept"), [('"5d307ca9-b3ef-428c-8861-06e72d69f223"', True), ('""', False)], ids=["one", "an empty one"]
+    ("uuid_of_template", "is_kept"),
+    [('"5d307ca9-b3ef-428c-8861-06e72d69f223"', True), ('""', False)],
+    ids=["a UUID", "empty"],
 )
-def test_a_firmware_uuid_of_the_template_is_kept(said: str, is_kept: bool) -> None:
-    vmi = build_vmi(a_vm(), f'{{"domain":{{"firmware":{{"uuid":{said}}}}}}}'.encode())
+def test_a_firmware_uuid_of_the_template_is_kept(given: str, is_kept: bool) -> None:
+    vmi = build_vmi(a_vm(), f'{{"domain":{{"firmware":{{"uuid":{given}}}}}}}'.encode())
     uuid = vmi["spec"]["domain"]["firmware"]["uuid"]
-    assert (uuid == msgspec.json.decode(said)) is is_kept
+    assert (uuid == msgspec.json.decode(given)) is is_kept
     assert uuid
 
 
@@ -96,18 +98,3 @@ def test_nulls_of_the_template_are_absent_in_the_instance() -> None:
     spec = build_vmi(a_vm(), b'{"domain":{"cpu":null,"firmware":null},"affinity":null}')["spec"]
     assert set(spec) == {"domain"}
     assert set(spec["domain"]) == {"firmware"}
-
-
-def test_a_template_cannot_set_the_template_hash() -> None:
-    """Otherwise a template could hide its own changes."""
-    vm = a_vm()
-    hidden = {TEMPLATE_HASH: "x", FIXED_TEMPLATE_HASH: "y"}
-    given = ObjectMeta(annotations={**hidden, "kubevirt.io/vm-generation": "9", "team": "a"})
-    template = msgspec.structs.replace(vm.spec.template, metadata=given)
-    vm = msgspec.structs.replace(vm, spec=msgspec.structs.replace(vm.spec, template=template))
-    assert build_vmi(vm, TEMPLATE)["metadata"]["annotations"] == {
-        TEMPLATE_HASH: template_hash(TEMPLATE),
-        FIXED_TEMPLATE_HASH: fixed_hash(TEMPLATE),
-        "kubevirt.io/vm-generation": "3",
-        "team": "a",
-    }

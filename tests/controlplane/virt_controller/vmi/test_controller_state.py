@@ -212,6 +212,16 @@ def test_the_last_state_of_a_granted_pod_is_kept_when_it_is_removed(
     assert set(state.last_states) == ({POD_UID} if is_kept else set())
 
 
+def test_the_last_state_of_a_migrations_target_is_kept(states: ControllerState) -> None:
+    """It may get the run, and then its end is the run's."""
+    target = a_pod("Failed", attempt=9, uid="target", node="node-2")
+    migration = {"targetPodUID": "target", "targetPod": target.metadata.name}
+    vmi = a_vmi("Running", attempt=1, activePods={POD_UID: "node-1"}, migrationState=migration)
+    state = states.note_pods(vmi, [a_running_pod()])
+    states.note_removal(key(target), raw(target), None)
+    assert set(state.last_states) == {"target"}
+
+
 # the node
 
 

@@ -35,27 +35,25 @@ def of(phase: str) -> DataVolumeLookup:
     return known(a_data_volume(phase))
 
 
+NO_CDI = DataVolumeLookup()
+OTHER_KIND = {"disk": a_claim(ANOTHER_KIND)}
 TABLE: dict[str, tuple[Any, Any, DataVolumeLookup, bool]] = {
+    # volume, claims, DataVolumes, whether the Pod is created
     "filled": (DISK, MINE, of("Succeeded"), True),
     "to be populated for its Pod": (DISK, PENDING, of("PendingPopulation"), True),
-    "waits for a consumer: it would be filled under the guest's eyes": (
-        DISK,
-        PENDING,
-        of("WaitForFirstConsumer"),
-        False,
-    ),
+    "would be filled while the guest runs": (DISK, PENDING, of("WaitForFirstConsumer"), False),
     "being filled": (DISK, MINE, of("ImportInProgress"), False),
-    "filled, and no claim is seen": (DISK, {}, of("Succeeded"), False),
-    "neither is seen": (DISK, {}, known(), False),
-    "gone, and its claim is nobody's": (DISK, NOBODYS, known(), True),
-    "gone, and its claim is still a DataVolume's": (DISK, MINE, known(), False),
-    "the cluster has no CDI": (DISK, MINE, DataVolumeLookup(), False),
-    "there, and its claim is nobody's yet": (DISK, NOBODYS, of("Pending"), False),
-    "a claim that is filled, by its own name": (CLAIMED, MINE, of("Succeeded"), True),
-    "a claim that is being filled, by its own name": (CLAIMED, MINE, of("ImportInProgress"), False),
-    "a claim of something else that is called so": (CLAIMED, {"disk": a_claim(ANOTHER_KIND)}, known(), True),
-    "a claim that nobody fills": (CLAIMED, NOBODYS, known(), True),
-    "a claim that nobody fills, where there is no CDI": (CLAIMED, NOBODYS, DataVolumeLookup(), True),
+    "filled, claim unseen": (DISK, {}, of("Succeeded"), False),
+    "both unseen": (DISK, {}, known(), False),
+    "gone, its claim has no controller": (DISK, NOBODYS, known(), True),
+    "gone, its claim is still a DataVolume's": (DISK, MINE, known(), False),
+    "no CDI": (DISK, MINE, NO_CDI, False),
+    "exists, its claim has no controller yet": (DISK, NOBODYS, of("Pending"), False),
+    "a claim, filled": (CLAIMED, MINE, of("Succeeded"), True),
+    "a claim, being filled": (CLAIMED, MINE, of("ImportInProgress"), False),
+    "a claim of another kind with that name": (CLAIMED, OTHER_KIND, known(), True),
+    "a claim without a DataVolume": (CLAIMED, NOBODYS, known(), True),
+    "a claim without a DataVolume, no CDI": (CLAIMED, NOBODYS, NO_CDI, True),
 }
 
 
