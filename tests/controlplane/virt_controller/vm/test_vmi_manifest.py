@@ -56,7 +56,7 @@ def test_the_firmware_uuid_is_the_same_at_every_start() -> None:
 
 
 @pytest.mark.parametrize(
-    ("uuid_of_template", "is_kept"),
+    ("given", "is_kept"),
     [('"5d307ca9-b3ef-428c-8861-06e72d69f223"', True), ('""', False)],
     ids=["a UUID", "empty"],
 )
