@@ -21,9 +21,9 @@ BENCHES = {
     "idle-launcher": "tests.bench.idle_launcher",
     "idle-node": "tests.bench.idle_node",
     "lab-start": "tests.bench.lab_start",
-    "mig-busy": "tests.bench.mig_busy",
+    "mig-busy": "tests.bench.moves:run_busy",
     "mig-evacuate-10": "tests.bench.mig_evacuate",
-    "mig-idle": "tests.bench.mig_idle",
+    "mig-idle": "tests.bench.moves:run_idle",
     "mig-parallel": "tests.bench.tunnel_parallel",
     "mig-stream": "tests.bench.tunnel",
     "node-start": "tests.bench.node_start",
@@ -31,7 +31,7 @@ BENCHES = {
     "overlay": "tests.bench.overlay",
     "start-storm": "tests.bench.start_storm",
 }
-"""name -> module with run(report). Imported only when it runs: each needs other parts of the project."""
+"""name -> MODULE[:FUNCTION], by default run(report). Imported only when it runs: each needs other packages."""
 
 
 def report(figure: dict[str, Any]) -> None:
@@ -51,7 +51,8 @@ def main(argv: list[str] | None = None) -> int:
     for name in chosen:
         print(f"bench {name}", file=sys.stderr, flush=True)
         try:
-            importlib.import_module(BENCHES[name]).run(report)
+            module, _unused, function = BENCHES[name].partition(":")
+            getattr(importlib.import_module(module), function or "run")(report)
         except Exception as error:  # a failing benchmark must not hide the figures of the others
             print(f"bench {name} failed: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
             failed = True

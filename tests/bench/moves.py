@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Migrations on a real cluster of two nodes beside bare ones of the same guest, alternating: duration and downtime.
+"""mig-idle: an almost idle guest moves to another node; mig-busy: one that keeps writing 16 MiB of its memory.
+
+Migrations on a real cluster of two nodes beside bare ones of the same guest, alternating: duration and downtime.
 
 There are two lower bounds: libvirt's own migration between two waiting launchers, and the same after the start of a
 bare Pod of the launcher's shape, because a migration in Kubernetes begins with one. The machine may be busy: the ratios
@@ -25,20 +27,34 @@ from lab.machines.cgroup import machine_group
 from tests.bench.bare_migration import SERIAL_LOG, TICKS, Bare, Moved, Place, downtime_of
 from tests.bench.node_start import PODS, Report, bare_pod, has_started, timed
 from tests.bench.seats import Object, libvirt_of, run_directory
-from tests.bench.ticks import Ticks
+from tests.bench.ticks import BUSY, IDLE, Ticks
 from tests.controlplane.virt_launcher.launcher_pod import built_images
 from tests.e2e.cluster import Cluster
+from tests.e2e.deployed import deployed
 from tests.e2e.machines import a_vm
 
 MIGRATIONS = "/apis/kubevirt.io/v1/namespaces/{namespace}/virtualmachineinstancemigrations"
 NAME, NAMESPACE = "mover", "default"
 ROUNDS = 5
+RATIO_AT_MOST = 2.5
+
+
+def run_idle(report: Report) -> None:
+    """Measure mig-idle on its own cluster."""
+    with deployed("bench", nodes=2) as cluster:
+        measure(cluster, report, "mig-idle", IDLE, at_most=RATIO_AT_MOST)
+
+
+def run_busy(report: Report) -> None:
+    """Measure mig-busy on its own cluster."""
+    with deployed("bench", nodes=2) as cluster:
+        measure(cluster, report, "mig-busy", BUSY, at_most=RATIO_AT_MOST)
 
 
 def measure(
     cluster: Cluster, report: Report, name: str, user_data: str, *, at_most: float, rounds: int = ROUNDS
 ) -> None:
-    """Move a guest `rounds` times. Raises AssertionError when it takes too many times the lower bound with a Pod."""
+    """Move a guest `rounds` times. Raises AssertionError above `at_most` times the lower bound with a Pod."""
     cluster.apply(a_vm(NAME, user_data=user_data))
     cluster.running(NAME)
     bare, ours, pods = list[Moved](), list[Moved](), list[float]()
