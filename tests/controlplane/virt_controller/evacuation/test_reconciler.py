@@ -50,6 +50,12 @@ async def test_two_leaders_create_one_migration(stage: Stage) -> None:
     assert len(migrations(stage)) == 1
 
 
+async def test_own_writes_count_before_the_cache_shows_them(stage: Stage) -> None:
+    await reconcile(stage.evacuation, WEB)
+    await reconcile(stage.evacuation, WEB)
+    assert stage.calls.count("create VirtualMachineInstanceMigration") == 1
+
+
 async def test_a_withdrawn_evacuation_creates_no_migration(stage: Stage) -> None:
     cancel = {"status": {"evacuationNodeName": None}}
     key, resource = WEB, next(cache for cache in stage.caches if cache.kind == "VirtualMachineInstance")

@@ -259,6 +259,21 @@ async def test_two_leaders_create_one_target_pod(stage: Stage) -> None:
     assert stage.phase() == "Scheduling"
 
 
+async def test_a_target_pod_that_is_deleted_at_once_is_not_created_again(stage: Stage) -> None:
+    """Its creation is remembered: the status was not written yet."""
+    await stage.run_guest()
+    stage.migrate()
+    stage.direct.refusals["create Pod"] = Forbidden("exceeded quota")
+    await stage.work()
+    stage.direct.refusals = {"patch status of VirtualMachineInstanceMigration": Unavailable("no answer")}
+    await reconcile(stage.reconciler, JOB)
+    stage.lose_pod(stage.target)
+    stage.direct.refusals = {}
+    await stage.work()
+    assert stage.phase() == "Failed"
+    assert "create Pod" not in stage.calls
+
+
 async def test_two_leaders_hand_over_once(stage: Stage) -> None:
     await stage.until("Scheduling")
     stage.bring_up_target()

@@ -65,96 +65,57 @@ CAN = {"is_migratable": True}
 LESS = {"is_outdated": False, "is_labelled": False, "reason": "less memory", **CAN}
 TABLE: dict[str, tuple[Candidate, str, str, str]] = {
     # for each: the action with LiveMigrate, with Evict, with both
-    "can be moved": (a_candidate(**CAN), "CreateMigration", "BeginBatch+Evict", "CreateMigration"),
-    "cannot be moved": (a_candidate(), "-", "BeginBatch+Evict", "BeginBatch+Evict"),
-    "does not run": (a_candidate(is_running=False, **CAN), "-", "-", "-"),
-    "of no one Pod": (a_candidate(pod="", **CAN), "-", "-", "-"),
-    "is on its way": (a_candidate(is_leaving=True, **CAN), "-", "-", "-"),
-    "a person moves it": (a_candidate("web", a_migration("Running"), **CAN), "-", "-", "-"),
-    "a person has moved it": (
+    "migratable": (a_candidate(**CAN), "CreateMigration", "BeginBatch+Evict", "CreateMigration"),
+    "not migratable": (a_candidate(), "-", "BeginBatch+Evict", "BeginBatch+Evict"),
+    "a user's migration has failed": (
         a_candidate("web", a_migration("Failed"), **CAN),
         "CreateMigration",
         "BeginBatch+Evict",
         "CreateMigration",
     ),
-    "its node has another virt-handler": (a_candidate(is_served=False, **CAN), "-", "-", "-"),
-    "was evicted": (a_candidate(is_evicted=True), "-", "-", "-"),
-    "was refused lately": (a_candidate(backs_off_for=5.0, **CAN), "-", "-", "-"),
-    "failed lately": (a_candidate("web", an_update(1, ago=19), **CAN), "-", "BeginBatch+Evict", "-"),
-    "failed 20 s ago": (
+    "our migration failed 19 s ago": (a_candidate("web", an_update(1, ago=19), **CAN), "-", "BeginBatch+Evict", "-"),
+    "our migration failed 20 s ago": (
         a_candidate("web", an_update(1, ago=20), **CAN),
         "CreateMigration",
         "BeginBatch+Evict",
         "CreateMigration",
     ),
-    "failed twice, 39 s ago": (
+    "two of ours failed, the last 39 s ago": (
         a_candidate("web", an_update(1, ago=90), an_update(2, ago=39), **CAN),
         "-",
         "BeginBatch+Evict",
         "-",
     ),
-    "to move for another reason": (
+    "up to date, another reason": (
         a_candidate(is_outdated=False, is_labelled=False, reason="more memory", **CAN),
         "CreateMigration",
         "-",
         "CreateMigration",
     ),
-    "to move for another reason, and cannot": (
-        a_candidate(is_outdated=False, is_labelled=False, reason="more memory"),
-        "-",
-        "-",
-        "-",
-    ),
-    "up to date by now": (a_candidate(is_outdated=False, **CAN), "Label", "Label", "Label"),
-    "not labelled yet": (
-        a_candidate(is_labelled=False),
-        "Label",
-        "Label",
-        "Label",
-    ),
-    "up to date, and one of ours waits": (
-        a_candidate("web", an_update(1, "Pending"), is_outdated=False, is_labelled=False),
-        "DropMigration",
-        "DropMigration",
-        "DropMigration",
-    ),
-    "up to date, and no node has room for one of ours": (
-        a_candidate("web", an_update(1, "Scheduling"), is_outdated=False, is_labelled=False),
-        "DropMigration",
-        "DropMigration",
-        "DropMigration",
-    ),
-    "up to date, and a launcher is up for one of ours": (
-        a_candidate("web", an_update(1, "Scheduled"), is_outdated=False, is_labelled=False),
-        "-",
-        "-",
-        "-",
-    ),
-    "to move for another reason than one of ours": (
+}
+CURRENT = {"is_outdated": False, "is_labelled": False}
+WITH_ANY_METHOD: dict[str, tuple[Candidate, str]] = {
+    "not running": (a_candidate(is_running=False, **CAN), "-"),
+    "without exactly one Pod": (a_candidate(pod="", **CAN), "-"),
+    "migrating or being evacuated": (a_candidate(is_leaving=True, **CAN), "-"),
+    "a user's migration runs": (a_candidate("web", a_migration("Running"), **CAN), "-"),
+    "its node has another virt-handler": (a_candidate(is_served=False, **CAN), "-"),
+    "evicted": (a_candidate(is_evicted=True), "-"),
+    "refused, in back-off": (a_candidate(backs_off_for=5.0, **CAN), "-"),
+    "another reason, not migratable": (a_candidate(reason="more memory", **CURRENT), "-"),
+    "up to date, still labelled": (a_candidate(is_outdated=False, **CAN), "Label"),
+    "not labelled yet": (a_candidate(is_labelled=False), "Label"),
+    "up to date, ours is pending": (a_candidate("web", an_update(1, "Pending"), **CURRENT), "DropMigration"),
+    "up to date, no node for ours": (a_candidate("web", an_update(1, "Scheduling"), **CURRENT), "DropMigration"),
+    "up to date, the launcher of ours is up": (a_candidate("web", an_update(1, "Scheduled"), **CURRENT), "-"),
+    "up to date, a user's is pending": (a_candidate("web", a_migration("Pending"), **CURRENT), "-"),
+    "another reason than that of ours": (
         a_candidate("web", an_update(1, "Scheduling", reason="more memory"), **LESS),
         "DropMigration",
-        "DropMigration",
-        "DropMigration",
     ),
-    "to move for the reason of one of ours": (
-        a_candidate("web", an_update(1, "Scheduling", reason="less memory"), **LESS),
-        "-",
-        "-",
-        "-",
-    ),
-    "outdated, and one of ours waits for that": (
-        a_candidate("web", an_update(1, "Pending", reason=OUTDATED), **CAN),
-        "-",
-        "-",
-        "-",
-    ),
-    "one of ours that does not say why waits": (a_candidate("web", an_update(1, "Pending"), **LESS), "-", "-", "-"),
-    "up to date, and a person's waits": (
-        a_candidate("web", a_migration("Pending"), is_outdated=False, is_labelled=False),
-        "-",
-        "-",
-        "-",
-    ),
+    "the reason of ours": (a_candidate("web", an_update(1, "Scheduling", reason="less memory"), **LESS), "-"),
+    "outdated, ours is pending for that": (a_candidate("web", an_update(1, "Pending", reason=OUTDATED), **CAN), "-"),
+    "ours without a reason is pending": (a_candidate("web", an_update(1, "Pending"), **LESS), "-"),
 }
 
 
@@ -162,6 +123,12 @@ TABLE: dict[str, tuple[Candidate, str, str, str]] = {
 def test_which_action_a_candidate_gets(case: str) -> None:
     candidate, *expected = TABLE[case]
     assert [planned(a_kubevirt(methods), candidate) for methods in (MOVE, EVICT, BOTH)] == expected
+
+
+@pytest.mark.parametrize("case", WITH_ANY_METHOD)
+def test_which_action_a_candidate_gets_with_any_method(case: str) -> None:
+    candidate, expected = WITH_ANY_METHOD[case]
+    assert {planned(a_kubevirt(methods), candidate) for methods in (MOVE, EVICT, BOTH)} == {expected}
 
 
 def test_without_a_method_instances_are_only_labelled() -> None:
