@@ -31,7 +31,7 @@ def commands(*without: str, **enabled: Any) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize(
-    ("said", "expected"),
+    ("response", "expected"),
     [
         pytest.param({"version": "9.2.0", "supported_commands": commands()}, Info("9.2.0", ()), id="all"),
         pytest.param(
@@ -63,8 +63,8 @@ def commands(*without: str, **enabled: Any) -> list[dict[str, Any]]:
         ),
     ],
 )
-def test_missing_required_commands_are_reported(said: Any, expected: Info) -> None:
-    assert agent.read_info(returned(said)) == expected
+def test_missing_required_commands_are_reported(response: Any, expected: Info) -> None:
+    assert agent.read_info(returned(response)) == expected
 
 
 @pytest.mark.parametrize("longest", [0, 1], ids=["the first", "the last"])

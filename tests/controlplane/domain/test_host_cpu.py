@@ -14,7 +14,7 @@ MODE = """<mode name='host-model' supported='yes'>
       <feature policy='require' name='ss'/>
       <feature policy='disable' name='svm'/>
     </mode>"""
-SAID = f"""<domainCapabilities><arch>x86_64</arch><cpu>
+CAPABILITIES = f"""<domainCapabilities><arch>x86_64</arch><cpu>
     <mode name='host-passthrough' supported='yes'/>
     {MODE}
     <mode name='custom' supported='yes'>
@@ -29,7 +29,7 @@ EXPANDED = """<cpu mode='custom' match='exact'><model fallback='forbid'>EPYC</mo
 
 
 def test_a_cpu_is_a_model_with_additional_features() -> None:
-    assert read_host_cpu(SAID, EXPANDED) == {
+    assert read_host_cpu(CAPABILITIES, EXPANDED) == {
         "model": "EPYC",
         "vendor": "AMD",
         "models": ["486", "EPYC"],
@@ -39,19 +39,19 @@ def test_a_cpu_is_a_model_with_additional_features() -> None:
 
 
 def test_the_host_model_is_passed_back_to_libvirt_to_expand_its_features() -> None:
-    cpu = host_model(SAID)
+    cpu = host_model(CAPABILITIES)
     assert cpu is not None
     assert cpu.startswith('<cpu mode="custom" match="exact"><model fallback="forbid">EPYC</model>')
     assert '<feature policy="disable" name="svm" />' in cpu
 
 
 def test_an_unsupported_host_model_is_not_reported() -> None:
-    without = SAID.replace(MODE, "<mode name='host-model' supported='no'/>")
+    without = CAPABILITIES.replace(MODE, "<mode name='host-model' supported='no'/>")
     assert host_model(without) is None
     assert read_host_cpu(without, EXPANDED) is None
 
 
 def test_a_feature_too_long_for_a_label_is_left_out() -> None:
-    cpu = read_host_cpu(SAID.replace("name='ss'", f"name='{'s' * 61}'"), EXPANDED)
+    cpu = read_host_cpu(CAPABILITIES.replace("name='ss'", f"name='{'s' * 61}'"), EXPANDED)
     assert cpu is not None
     assert cpu["required"] == ["x2apic"]

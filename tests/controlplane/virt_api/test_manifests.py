@@ -344,7 +344,9 @@ MIGRATIONS = 1024
 
 def test_network_policies_open_only_the_served_ports() -> None:
     components = ("virt-api", "virt-controller", "virt-handler", "virt-node")
-    served = {label: ports for name in components for label, ports in the_ports(name).items()}
+    served: dict[str, set[str | int]] = {
+        label: {*ports} for name in components for label, ports in the_ports(name).items()
+    }
 
     opened = {label: {port["port"] for rule in rules for port in rule["ports"]} for label, rules in allowed().items()}
 
@@ -426,7 +428,7 @@ def test_components_run_on_nodes_of_their_images_architecture(name: str) -> None
 
 @pytest.mark.parametrize("name", ["virt-handler", "virt-node"])
 def test_placement_and_update_strategy_are_options(name: str) -> None:
-    affinity = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": []}}
+    affinity: dict[str, Any] = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": []}}
     rendered = workload(
         name,
         control_plane_workload_node_selector={"machines": "here"},

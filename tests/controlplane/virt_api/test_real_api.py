@@ -29,7 +29,15 @@ from typing import Any
 import pytest
 import yaml
 
-from controlplane.api.objects.resources import POD, SECRET, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, Key, Resource
+from controlplane.api.objects.resources import (
+    API_SERVICE,
+    POD,
+    SECRET,
+    VIRTUAL_MACHINE,
+    VIRTUAL_MACHINE_INSTANCE,
+    Key,
+    Resource,
+)
 from controlplane.api.registry import KINDS
 from controlplane.api.schema.crds import crd
 from controlplane.engine.clock import SystemClock
@@ -40,7 +48,7 @@ from controlplane.kube.transport import Request, Transport
 from controlplane.kube.watch import WatchCache
 from controlplane.tls.certificates import split_bundle
 from controlplane.virt_api.settings import SECRET_NAME
-from controlplane.virt_controller.certificates.observe import API_SERVICE, AUTHORITY_SECRET
+from controlplane.virt_controller.certificates.observe import AUTHORITY_SECRET
 from controlplane.virt_controller.certificates.run import run as run_certificates
 from lab import Lab
 from lab.programs.ensure import ensure_programs

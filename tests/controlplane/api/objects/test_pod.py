@@ -120,23 +120,23 @@ def test_the_pod_phase_decides_before_the_container_how_a_launcher_ended(
     assert decode({"status": {"phase": phase, "containerStatuses": statuses}}, Pod).has_succeeded is expected
 
 
-HEARD = Failure("FailedMount", "no such volume")
+EVENT = Failure("FailedMount", "no such volume")
 
 
 @pytest.mark.parametrize(
-    ("compute", "heard", "expected"),
+    ("compute", "event", "expected"),
     [
         (WAITS, None, Failure("ErrImagePull", "no such image")),
-        (WAITS, HEARD, Failure("ErrImagePull", "no such image")),
-        (CREATING, HEARD, HEARD),
+        (WAITS, EVENT, Failure("ErrImagePull", "no such image")),
+        (CREATING, EVENT, EVENT),
         (CREATING, None, None),
-        (RUNS, HEARD, None),
+        (RUNS, EVENT, None),
     ],
-    ids=["its word", "its word first", "what was heard", "nothing", "it has come up since"],
+    ids=["from the container", "the container first", "from an Event", "nothing", "it runs"],
 )
-def test_why_a_launcher_cannot_start(compute: Any, heard: Failure | None, expected: Failure | None) -> None:
+def test_why_a_launcher_cannot_start(compute: Any, event: Failure | None, expected: Failure | None) -> None:
     pod = decode({"status": {"phase": "Pending", "containerStatuses": [{"name": "compute", "state": compute}]}}, Pod)
-    assert find_start_failure(pod, heard) == expected
+    assert find_start_failure(pod, event) == expected
 
 
 def failed(*, compute: dict[str, Any] | None = None, **status: Any) -> Pod:

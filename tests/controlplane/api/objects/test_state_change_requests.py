@@ -37,7 +37,7 @@ def test_a_start_enables_only_the_features_that_have_not_changed_since_the_reque
 
 
 @pytest.mark.parametrize(
-    ("queue", "uid", "is_own", "left"),
+    ("queue", "uid", "is_own", "remaining"),
     [
         pytest.param((STOP_OF_A, START), "a", True, (STOP_OF_A, START), id="the instance that is named is there"),
         pytest.param((STOP_OF_A, START), "b", True, (), id="the next one is there: both are done"),
@@ -51,6 +51,6 @@ def test_a_start_enables_only_the_features_that_have_not_changed_since_the_reque
     ],
 )
 def test_completed_requests_are_removed(
-    queue: tuple[StateChangeRequest, ...], uid: str | None, is_own: bool, left: tuple[StateChangeRequest, ...]
+    queue: tuple[StateChangeRequest, ...], uid: str | None, is_own: bool, remaining: tuple[StateChangeRequest, ...]
 ) -> None:
-    assert pending(queue, uid=uid, is_own=is_own) == left
+    assert pending(queue, uid=uid, is_own=is_own) == remaining

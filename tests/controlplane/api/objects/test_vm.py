@@ -11,7 +11,7 @@ from controlplane.api.objects.decode import decode_vm
 
 
 @pytest.mark.parametrize(
-    ("said", "strategy"),
+    ("fields", "strategy"),
     [
         ({}, "Halted"),
         ({"running": None, "runStrategy": ""}, "Halted"),
@@ -22,8 +22,8 @@ from controlplane.api.objects.decode import decode_vm
     ],
     ids=str,
 )
-def test_a_machine_runs_only_when_its_spec_says_so(said: dict[str, Any], strategy: str) -> None:
+def test_a_machine_runs_only_when_its_spec_says_so(fields: dict[str, Any], strategy: str) -> None:
     """Admission refuses a spec that says nothing, or both; this code does not rely on it."""
-    vm = decode_vm({"spec": {**said, "template": {"spec": {"domain": {}}}}})
+    vm = decode_vm({"spec": {**fields, "template": {"spec": {"domain": {}}}}})
 
     assert vm.run_strategy == strategy

@@ -96,14 +96,14 @@ async def test_an_external_evacuation_is_marked_once(served: Served) -> None:
     assert written == [f"{VMI}/status?fieldManager=test"]
 
 
-SAID = {
+MESSAGES = {
     "LiveMigrate": ["VMI ns/web is configured with an eviction strategy but is not live-migratable"],
     "Teleport": ["VMI ns/web has the eviction strategy 'Teleport'"],
     "External": ['triggered evacuation of VMI "ns/web"', 'in progress: Eviction triggered evacuation of VMI "ns/web"'],
 }
 
 
-@pytest.mark.parametrize("strategy", SAID)
+@pytest.mark.parametrize("strategy", MESSAGES)
 async def test_only_an_authenticated_api_server_learns_about_the_vmi(tmp_path: Path, strategy: str) -> None:
     """Without webhook clients any peer may send reviews; the response shows no more than the Pod's name."""
     reviewers = an_authority("reviewers")
@@ -111,7 +111,7 @@ async def test_only_an_authenticated_api_server_learns_about_the_vmi(tmp_path: P
     for client_pair in (pair, None):
         async with serving(tmp_path, webhook_clients=clients if client_pair else None) as served:
             have(served, strategy)
-            for words in SAID[strategy]:
+            for words in MESSAGES[strategy]:
                 message = (await evict(served, client_pair))["status"]["message"]
                 assert (words in message) == bool(client_pair)
                 assert client_pair or not {"ns/web", strategy} & set(re.findall(r"[\w/]+", message))
@@ -182,13 +182,13 @@ async def test_a_dry_run_marks_nothing(served: Served, fields: Json) -> None:
 
 @pytest.mark.parametrize("fields", [{}, DESCHEDULER], ids=["the mark", "its source"])
 async def test_a_recreated_vmi_is_not_marked(served: Served, fields: Json) -> None:
-    def run_anew() -> None:
+    def recreate() -> None:
         before = served.api.objects[VMI]
         served.api.drop(VMI)
         served.api.put(VMI, {"spec": before["spec"], "status": before["status"]})
 
     have(served, "External")
-    meanwhile(served, run_anew)
+    meanwhile(served, recreate)
 
     assert (await evict(served, **fields))["status"]["code"] == 429
     assert (mark(served), source(served)) == ("", None)

@@ -23,7 +23,7 @@ __all__ = ["pair"]  # a fixture
 
 ROOT = GuestUser(user_name="root", login_time=1.5)
 DISK = GuestFileSystem(disk_name="vda1", mount_point="/", file_system_type="ext4", used_bytes=0, total_bytes=10)
-TOLD = GuestAgentInfo(
+INFO = GuestAgentInfo(
     hostname="web-1", os=GuestOsInfo(id="debian"), user_list=(ROOT,), fs_info=GuestFileSystems(disks=(DISK,))
 )
 A_DISK = {"diskName": "vda1", "mountPoint": "/", "fileSystemType": "ext4", "usedBytes": 0, "totalBytes": 10}
@@ -33,17 +33,15 @@ A_USER = {"userName": "root", "loginTime": 1.5}
 class Inquired(Stage):
     """A virt-api, and a virt-handler that answers questions about a guest."""
 
-    says: Answer = Details(TOLD)
-
     def __init__(self, served: Any, own: SelfSignedPair) -> None:
         super().__init__(served, own)
         self.inquired: list[Inquire] = []
-        self.says = Details(TOLD)
-        self.door = ApiEndpoint(self.tls, "virt", {Inquire: self._tell})
+        self.response = Details(INFO)
+        self.endpoint = ApiEndpoint(self.tls, "virt", {Inquire: self._answer_inquiry})
 
-    async def _tell(self, asked: Inquire) -> Answer:
-        self.inquired.append(asked)
-        return self.says
+    async def _answer_inquiry(self, inquiry: Inquire) -> Answer:
+        self.inquired.append(inquiry)
+        return self.response
 
     async def get(self, about: str) -> tuple[int, Any]:
         path = f"/apis/subresources.kubevirt.io/v1/namespaces/ns/virtualmachineinstances/web/{about}"
@@ -56,7 +54,7 @@ async def stage(tmp_path: Path, pair: SelfSignedPair) -> AsyncIterator[Inquired]
         stage = Inquired(served, pair)
         await stage.open()
         yield stage
-        await stage.door.close()
+        await stage.endpoint.close()
 
 
 @pytest.mark.parametrize(
@@ -107,7 +105,7 @@ async def test_guest_info_has_upstreams_format(stage: Inquired, about: Any, expe
 
 
 @pytest.mark.parametrize(
-    ("says", "text"),
+    ("answer", "text"),
     [
         (NotDone("refused", "VMI does not have guest agent connected"), "VMI does not have guest agent connected"),
         (NotDone("lost", "\x1b[31mred\n"), "[31mred"),
@@ -115,9 +113,9 @@ async def test_guest_info_has_upstreams_format(stage: Inquired, about: Any, expe
         (Done(), "answered another question"),
     ],
 )
-async def test_every_failure_is_a_500_with_plain_text(stage: Inquired, says: Answer, text: str) -> None:
+async def test_every_failure_is_a_500_with_plain_text(stage: Inquired, answer: Answer, text: str) -> None:
     stage.served.api.put(VMI, a_vmi())
-    stage.says = says
+    stage.response = answer
 
     code, body = await stage.get("guestosinfo")
 

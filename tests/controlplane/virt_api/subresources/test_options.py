@@ -70,7 +70,7 @@ def test_options_are_read() -> None:
 
 
 @pytest.mark.parametrize(
-    ("parse", "body", "said"),
+    ("parse", "body", "words"),
     [
         (parse_start, b"[]", "must be a JSON object, got list"),
         (parse_start, b'{"paused"', "not valid JSON"),
@@ -87,11 +87,11 @@ def test_options_are_read() -> None:
     ],
     ids=lambda value: repr(value)[:40] if isinstance(value, bytes) else None,
 )
-def test_an_invalid_body_is_refused_with_the_field_and_the_rule(parse: Any, body: bytes, said: str) -> None:
+def test_an_invalid_body_is_refused_with_the_field_and_the_rule(parse: Any, body: bytes, words: str) -> None:
     with pytest.raises(BadOptionsError) as refused:
         parse(body)
 
-    assert said in str(refused.value)
+    assert words in str(refused.value)
     assert len(str(refused.value)) < 400
 
 

@@ -78,14 +78,14 @@ class Stage:
         self.response: Answer = Done()
         self.tls = EndpointTls(pair)
         self.tls.use_authority(self.authority.certificate)
-        self.door = ApiEndpoint(self.tls, "virt", {Power: self._answer})
+        self.endpoint = ApiEndpoint(self.tls, "virt", {Power: self._answer})
 
     async def _answer(self, question: Power) -> Answer:
         self.questions.append(question)
         return self.response
 
     async def open(self) -> None:
-        self.port = await self.door.open("127.0.0.1", 0)
+        self.port = await self.endpoint.open("127.0.0.1", 0)
         self.announce(self.port)
         self.give_client_pair(self.authority)
 
@@ -121,7 +121,7 @@ async def stage(tmp_path: Path, pair: SelfSignedPair) -> AsyncIterator[Stage]:
         stage = Stage(served, pair)
         await stage.open()
         yield stage
-        await stage.door.close()
+        await stage.endpoint.close()
 
 
 @pytest.mark.parametrize("verb", VERBS)
@@ -135,7 +135,7 @@ async def test_a_verb_reaches_the_guest(stage: Stage, verb: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("says", "code", "text"),
+    ("answer", "code", "text"),
     [
         (NotDone("refused", "VMI is already paused"), 409, '"web": VMI is already paused'),
         (NotDone("absent", "not here"), 404, "cannot pause virtualmachineinstance ns/web: not here"),
@@ -145,9 +145,9 @@ async def test_a_verb_reaches_the_guest(stage: Stage, verb: Any) -> None:
         (NotDone("refused", ""), 409, "its virt-handler gives no reason"),
     ],
 )
-async def test_virt_handlers_answer_is_the_response(stage: Stage, says: Answer, code: int, text: str) -> None:
+async def test_virt_handlers_answer_is_the_response(stage: Stage, answer: Answer, code: int, text: str) -> None:
     stage.served.api.put(VMI, a_vmi())
-    stage.response = says
+    stage.response = answer
 
     answered, status = await stage.call("pause")
 
@@ -435,7 +435,7 @@ async def test_a_silent_node_is_504(tmp_path: Path, pair: SelfSignedPair, monkey
         async with captured(stage, node.speak):
             code, status = await stage.call("reset")
             node.over.set()
-        await stage.door.close()
+        await stage.endpoint.close()
     assert (code, "did not answer within" in status["message"]) == (504, True)
 
 

@@ -37,8 +37,8 @@ def test_a_batch_has_a_size(size: int, is_good: bool) -> None:
 @pytest.mark.parametrize(
     ("interval", "is_good"),
     [
-        *[(item, True) for item in ("", "0s", "90s", "1m30s", "24h")],
-        *[(item, False) for item in ("90", "-1s", "24h0m1s", "a minute")],
+        *[(interval, True) for interval in ("", "0s", "90s", "1m30s", "24h")],
+        *[(interval, False) for interval in ("90", "-1s", "24h0m1s", "a minute")],
     ],
 )
 def test_batches_follow_each_other_within_a_day(interval: str, is_good: bool) -> None:

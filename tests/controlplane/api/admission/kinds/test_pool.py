@@ -30,7 +30,7 @@ AT = "spec.virtualMachineTemplate"
 
 
 @pytest.mark.parametrize(
-    ("path", "value", "told", "words"),
+    ("path", "value", "reported", "words"),
     [
         ("spec/selector", {}, "spec.selector", "select everything"),
         ("spec/selector/matchLabels", {"other": "x"}, f"{AT}.metadata.labels", "does not select"),
@@ -55,9 +55,9 @@ AT = "spec.virtualMachineTemplate"
         ("metadata/name", "p" * 250, "metadata.name", "named after it"),
     ],
 )
-def test_a_malformed_pool_is_refused_with_field_and_remedy(path: str, value: Any, told: str, words: str) -> None:
+def test_a_malformed_pool_is_refused_with_field_and_remedy(path: str, value: Any, reported: str, words: str) -> None:
     problems = [str(problem) for problem in judge(golden.changed(GOOD, path, value)).problems]
-    assert [problem for problem in problems if problem.startswith(told) and words in problem], problems
+    assert [problem for problem in problems if problem.startswith(reported) and words in problem], problems
 
 
 @pytest.mark.parametrize("value", [1, "1%", "100%", 2**31 - 1])

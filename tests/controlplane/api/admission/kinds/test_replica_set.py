@@ -127,22 +127,22 @@ FILLED = {"name": "data", "dataVolume": {"name": "data"}}
 
 
 @pytest.mark.parametrize(
-    ("volume", "said"),
+    ("volume", "warning_text"),
     [
         (CLAIM, 'volumes[1].persistentVolumeClaim: claim "data": all replicas are to write to it'),
         (READ, 'volumes[1].persistentVolumeClaim: claim "data": instances on other nodes stay Pending unless'),
         (FILLED, 'volumes[1].dataVolume: claim "data": all replicas are to write to it'),
     ],
 )
-def test_a_claim_shared_by_several_instances_gets_a_warning(volume: dict[str, Any], said: str) -> None:
+def test_a_claim_shared_by_several_instances_gets_a_warning(volume: dict[str, Any], warning_text: str) -> None:
     set_ = golden.changed(GOOD, "spec/template/spec/volumes", [*GOOD["spec"]["template"]["spec"]["volumes"], volume])
 
     def warnings(replicas: Any) -> list[str]:
         every = judge(golden.changed(set_, "spec/replicas", replicas)).warnings
-        return [item for item in every if "claim" in item]
+        return [warning for warning in every if "claim" in warning]
 
     (warning,) = warnings(2)
-    assert warning.startswith(f"spec.template.spec.{said}")
+    assert warning.startswith(f"spec.template.spec.{warning_text}")
     assert warnings(1) == warnings(0) == warnings(...) == warnings("2") == []
 
 

@@ -12,7 +12,7 @@ import pytest
 from controlplane.api.admission.review import parse_review, render_mutation
 from controlplane.api.admission.verdict import Request, Settings, Verdict, review
 
-CDI, NO_CDI, UNKNOWN = (Settings(serves_data_volumes=item) for item in (True, False, None))
+CDI, NO_CDI, UNKNOWN = (Settings(serves_data_volumes=served) for served in (True, False, None))
 SPEC = {
     "pvc": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "2Gi"}}},
     "source": {"registry": {"url": "docker://registry:5000/kubevirt/alpine-container-disk-demo:devel"}},
@@ -49,7 +49,7 @@ def judge(obj: dict[str, Any], settings: Settings = CDI, old: dict[str, Any] | N
     return review(Request(operation, obj["kind"], "somebody", "u-1", obj, old), settings)
 
 
-def told(verdict: Verdict) -> list[tuple[str, str]]:
+def listed(verdict: Verdict) -> list[tuple[str, str]]:
     return [(problem.path, problem.message) for problem in verdict.problems]
 
 
@@ -94,8 +94,8 @@ def test_with_cdi_upstreams_example_is_accepted() -> None:
 def test_without_cdi_each_field_is_refused_with_a_remedy(obj: dict[str, Any], fields: list[str]) -> None:
     verdict = judge(obj, NO_CDI)
 
-    assert [path for path, _unused in told(verdict)] == fields
-    assert all("install CDI, or use a persistentVolumeClaim" in text for _unused, text in told(verdict))
+    assert [path for path, _unused in listed(verdict)] == fields
+    assert all("install CDI, or use a persistentVolumeClaim" in text for _unused, text in listed(verdict))
     assert verdict.code == 422
     assert judge(obj).problems == ()
 
@@ -103,12 +103,12 @@ def test_without_cdi_each_field_is_refused_with_a_remedy(obj: dict[str, Any], fi
 def test_while_cdi_is_unknown_the_request_is_to_be_retried() -> None:
     verdict = judge(alpine(), UNKNOWN)
 
-    assert {path for path, _unused in told(verdict)} == {
+    assert {path for path, _unused in listed(verdict)} == {
         "spec.dataVolumeTemplates",
         "spec.template.spec.volumes[0].dataVolume",
     }
     assert verdict.code == 503
-    assert all("try again" in text for _unused, text in told(verdict))
+    assert all("try again" in text for _unused, text in listed(verdict))
     assert judge(alpine({}), UNKNOWN).code == 422  # no retry can fix this one
 
 
@@ -151,7 +151,7 @@ BAD = {
 
 @pytest.mark.parametrize(("metadata", "spec", "field", "words"), BAD.values(), ids=BAD.keys())
 def test_a_malformed_template_is_refused_by_its_field(metadata: Any, spec: Any, field: str, words: str) -> None:
-    problems = told(judge(alpine(spec, **metadata)))
+    problems = listed(judge(alpine(spec, **metadata)))
 
     assert [path for path, text in problems if path == f"{ENTRY}.{field}" and words in text], problems
 
@@ -176,7 +176,7 @@ def test_duplicate_template_names_and_claims_are_refused() -> None:
     machine = vm["spec"]["template"]["spec"]
     machine["volumes"].append({"name": "again", "persistentVolumeClaim": {"claimName": "alpine-dv"}})
 
-    paths = [path for path, _unused in told(judge(vm))]
+    paths = [path for path, _unused in listed(judge(vm))]
 
     assert paths == [
         "spec.template.spec.volumes[1].persistentVolumeClaim.claimName",

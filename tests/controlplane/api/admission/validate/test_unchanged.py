@@ -18,7 +18,7 @@ def paths(new: dict[str, Any]) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("path", "value", "told"),
+    ("path", "value", "reported"),
     [
         ("spec/domain/memory/guest", "2Gi", "spec.domain.memory.guest"),
         ("spec/domain/memory", ..., "spec.domain.memory"),
@@ -37,8 +37,8 @@ def paths(new: dict[str, Any]) -> list[str]:
         ("sepc", {}, "sepc"),
     ],
 )
-def test_a_change_is_reported_by_its_field(path: str, value: Any, told: str) -> None:
-    assert paths(golden.changed(OLD, path, value)) == [told]
+def test_a_change_is_reported_by_its_field(path: str, value: Any, reported: str) -> None:
+    assert paths(golden.changed(OLD, path, value)) == [reported]
 
 
 def test_all_changes_are_reported_at_once() -> None:
