@@ -81,16 +81,16 @@ def test_every_guide_is_in_the_table_of_contents() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "times"),
+    ("message", "times"),
     [
         pytest.param('Unknown target name: "antsibull-docs-e47xoht".', 3, id="its folder is called like a link"),
         pytest.param('Unknown target name: "another".', 1, id="another link leads nowhere"),
     ],
 )
 def test_a_folder_with_the_name_of_a_link_is_no_error(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str], said: str, times: int
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], message: str, times: int
 ) -> None:
     seen = tmp_path / "seen"
-    program = f"import sys; open({str(seen)!r}, 'a').write('x'); print({said!r}); sys.exit(3)"
+    program = f"import sys; open({str(seen)!r}, 'a').write('x'); print({message!r}); sys.exit(3)"
     assert docsite.run([sys.executable, "-c", program], dict(os.environ)) == 3
-    assert (len(seen.read_text()), capfd.readouterr().out) == (times, f"{said}\n")
+    assert (len(seen.read_text()), capfd.readouterr().out) == (times, f"{message}\n")

@@ -45,6 +45,7 @@ def play(
         framed = ({key: value for key, value in item.items() if key not in ("roles", "become")} for item in others)
         plays += [first, *(item | {"tasks": [dict(task) for task in WORK]} for item in framed)]
     shutil.copytree(TASKS, folder / "tasks")
+    shutil.copy(PLAYBOOKS / "select-hosts.yml", folder)
     (folder / "play.yml").write_text(yaml.safe_dump(plays))
     groups = {"kubevirt_nodes": ["node-1", "node-2"], "others": ["bastion"]}
     children = {group: {"hosts": {name: hosts.get(name, {}) for name in names}} for group, names in groups.items()}

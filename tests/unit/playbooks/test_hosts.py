@@ -104,7 +104,7 @@ def test_later_plays_know_the_nodes_that_the_limit_excludes() -> None:
         pytest.param({"kubevirt_client": "others"}, "others matches bastion, spare.", id="two clients"),
         pytest.param(
             {"hosts": {"node-1": {"kubevirt_client": "a"}, "node-2": {"kubevirt_client": "b"}}},
-            'kubevirt_client has several values: ["a", "b"]. Set it once',
+            "kubevirt_client has several values: [",
             id="hosts with different values",
         ),
         pytest.param({"groups": {"others": ["bastion"]}}, "no host in group kubevirt_nodes", id="no group"),
@@ -155,15 +155,24 @@ def test_a_state_that_contradicts_the_playbook_is_refused(
     assert (f"{variable}={value} contradicts this playbook." in host.refusal(TASKS / "states.yml")) is is_refused
 
 
-@pytest.mark.parametrize("playbook", NAMES)
-def test_a_playbook_checks_states_and_hosts_first_and_sets_the_state_of_each_role(playbook: str) -> None:
+@pytest.mark.parametrize("playbook", [*NAMES, "drain_node"])
+def test_a_playbook_selects_its_hosts_first(playbook: str) -> None:
     first, *others = load(PLAYBOOKS / f"{playbook}.yml")
-    assert (first["hosts"], first["tags"]) == ("localhost,all", "always")
-    assert [task["ansible.builtin.include_tasks"] for task in first["tasks"]] == ["tasks/states.yml", "tasks/hosts.yml"]
+    assert first["ansible.builtin.import_playbook"] == "select-hosts.yml"
+    assert [item["hosts"] for item in others if ".__kubevirt_selected." not in item["hosts"]] == []
 
-    (state,) = (item["vars"]["__kubevirt_state"] for item in first["tasks"] if "vars" in item)
+
+def test_the_selection_comes_before_all_tags_and_limits() -> None:
+    (play,) = load(PLAYBOOKS / "select-hosts.yml")
+    assert (play["hosts"], play["tags"], play["any_errors_fatal"]) == ("localhost,all", "always", True)
+    assert [task["run_once"] for task in play["tasks"]] == [True, True]
+
+
+@pytest.mark.parametrize("playbook", NAMES)
+def test_a_playbook_sets_the_state_of_each_role(playbook: str) -> None:
+    first, *others = load(PLAYBOOKS / f"{playbook}.yml")
     steps = [step for play in others for step in play.get("roles", play.get("tasks"))]
     given = [step["vars"] for step in steps if "vars" in step and "ansible.builtin.include_tasks" not in step]
     assert given
     for item in given:
-        assert [value for name, value in item.items() if name.endswith("_state")] == [state]
+        assert [value for name, value in item.items() if name.endswith("_state")] == [first["vars"]["__kubevirt_state"]]

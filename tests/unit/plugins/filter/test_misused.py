@@ -19,7 +19,7 @@ TEXTS = {"type": "list", "elements": "str"}
 MAPPINGS = {"type": "list", "elements": "dict"}
 
 
-def said(kind: dict[str, Any], **variables: Any) -> list[str]:
+def problems_of(kind: dict[str, Any], **variables: Any) -> list[str]:
     environment = jinja2.Environment()
     environment.filters.update(FilterModule().filters())
     problems: list[str] = environment.compile_expression("{'x': kind} | misused")(kind=kind, **variables)
@@ -36,6 +36,7 @@ def said(kind: dict[str, Any], **variables: Any) -> list[str]:
         ({"type": "str", "choices": ["a", "b"]}, "a"),
         ({"type": "raw", "like": "[0-9]+%?", "example": "25%"}, 1),
         (NAMES, ["b"]),
+        (NAMES, ["b", "a"]),
         *((TIME, value) for value in ("0s", "24h", "23h59m60s", "1440m", "1500ms", "0.5h")),
         *((SIZE, value) for value in ("1Mi", "1048576", "64Ti", "65536Gi", "70T", "1.5Gi")),
         (TEXTS, ["a", 1]),
@@ -46,7 +47,7 @@ def said(kind: dict[str, Any], **variables: Any) -> list[str]:
     ],
 )
 def test_the_right_type_is_accepted(kind: dict[str, Any], value: object) -> None:
-    assert said(kind, x=value) == []
+    assert problems_of(kind, x=value) == []
 
 
 @pytest.mark.parametrize(
@@ -84,12 +85,12 @@ def test_the_right_type_is_accepted(kind: dict[str, Any], value: object) -> None
     ],
 )
 def test_the_wrong_type_is_reported(kind: dict[str, Any], value: object, words: str) -> None:
-    assert said(kind, x=value) == [words]
+    assert problems_of(kind, x=value) == [words]
 
 
 def test_an_unset_variable_is_not_checked() -> None:
-    assert said({"type": "bool"}) == []
+    assert problems_of({"type": "bool"}) == []
 
 
 def test_a_variable_that_refers_to_an_unset_one_is_not_checked() -> None:
-    assert said({"type": "bool"}, x=jinja2.StrictUndefined(name="later")) == []
+    assert problems_of({"type": "bool"}, x=jinja2.StrictUndefined(name="later")) == []

@@ -125,11 +125,11 @@ class Server:
 
     def __init__(self, clock: Clock, behave: Behaviour, **good: Any) -> None:
         self.clock, self._behave, self._good = clock, behave, good
-        self.asked: list[tuple[float, str]] = []
+        self.requests: list[tuple[float, str]] = []
 
     def send(self, _method: str, target: str, _payload: object, _headers: object, timeout: float) -> Answer:
         assert timeout > 0
-        self.asked.append((self.clock.now, target))
+        self.requests.append((self.clock.now, target))
         self.clock.now += 0.01
         path, _unused, query = target.partition("?")
         of = next((item for item in self._good if f"/{item}" in path), None)
@@ -155,7 +155,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 @pytest.fixture
 def api_of(monkeypatch: pytest.MonkeyPatch) -> Callable[[Server], Api]:
     def connected(server: Server) -> Api:
-        monkeypatch.setattr(Transport, "_send", lambda _self, *asked: server.send(*asked))
+        monkeypatch.setattr(Transport, "_send", lambda _self, *requests: server.send(*requests))
         return Api(Transport(Endpoint(server="http://127.0.0.1")))
 
     return connected
@@ -182,7 +182,7 @@ def test_a_misbehaving_server_does_not_extend_a_wait(
     assert reached.trouble
     assert "no time is left" not in reached.trouble, "but what the server did with it"
     assert SECONDS <= clock.now - began <= SECONDS + LATE_SECONDS + 1.1
-    late = [when for when, _target in server.asked if when >= began + SECONDS]
+    late = [when for when, _target in server.requests if when >= began + SECONDS]
     assert len(late) <= LAST_LOOKS
 
 
@@ -195,7 +195,7 @@ def test_a_misbehaving_server_gets_few_requests(
     began = clock.now
     server = Server(clock, behave, **({"things": {"metadata": {"name": "a"}}} if lists else {}))
     waited(api_of(server), clock, seconds=600)
-    times = [when for when, _target in server.asked]
+    times = [when for when, _target in server.requests]
     busiest = max(sum(start <= when < start + 10 for when in times) for start in times)
     assert clock.now - began >= 600
     assert len(times) <= 2 * 600
@@ -205,7 +205,7 @@ def test_a_misbehaving_server_gets_few_requests(
 def test_transient_errors_are_retried_before_the_deadline(clock: Clock, api_of: Callable[[Server], Api]) -> None:
     began, server = clock.now, Server(clock, page)
     waited(api_of(server), clock)
-    assert len([when for when, _target in server.asked if when < began + SECONDS]) > 2
+    assert len([when for when, _target in server.requests if when < began + SECONDS]) > 2
 
 
 def test_a_silently_dropped_connection_is_abandoned_long_before_the_wait_ends(
@@ -215,7 +215,7 @@ def test_a_silently_dropped_connection_is_abandoned_long_before_the_wait_ends(
     began, server = clock.now, Server(clock, silent)
     with pytest.raises(Silent):
         api_of(server).get(THINGS, "a")
-    sent = [round(when - began) for when, _target in server.asked]
+    sent = [round(when - began) for when, _target in server.requests]
     assert (sent[0], 10 <= sent[1] < 12, 30 <= sent[2] < 35) == (0, True, True)
     assert 60 <= clock.now - began < 65, "who is slow has as long as ever in the end"
 
@@ -239,10 +239,10 @@ def test_a_wait_resets_the_deadline_of_the_connection(clock: Clock, api_of: Call
     server = Server(clock, page)
     api = api_of(server)
     waited(api, clock)
-    tried = len(server.asked)
+    tried = len(server.requests)
     with pytest.raises(Unavailable):
         api.get(THINGS, "a")
-    assert len(server.asked) - tried == len(transport_module.PAUSES_SECONDS) + 1
+    assert len(server.requests) - tried == len(transport_module.PAUSES_SECONDS) + 1
 
 
 def test_with_a_timeout_of_zero_a_good_response_is_accepted(clock: Clock, api_of: Callable[[Server], Api]) -> None:
@@ -355,7 +355,7 @@ def test_the_diagnosis_does_not_extend_a_wait(clock: Clock, api_of: Callable[[Se
     error = why_in_vain(api_of(server), clock)
     assert "its instance is Scheduling" in error.message
     assert clock.now - began <= SECONDS + LATE_SECONDS + 1.1
-    about = [target for _when, target in server.asked if "virtualmachine" not in target.partition("?")[0]]
+    about = [target for _when, target in server.requests if "virtualmachine" not in target.partition("?")[0]]
     assert len(about) == len(set(about)), "one try each"
 
 
@@ -364,4 +364,4 @@ def test_after_the_deadline_nothing_is_sent(clock: Clock, api_of: Callable[[Serv
     api = api_of(server)
     with api.bounded(clock.now - LATE_SECONDS), pytest.raises(TimeIsUp):
         api.get(THINGS, "a")
-    assert server.asked == []
+    assert server.requests == []

@@ -44,7 +44,7 @@ def test_a_mapping_as_a_text_is_accepted(params: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("params", "said"),
+    ("params", "problem"),
     [
         ({"cpu": 2}, "cpu: must be a mapping, not a number"),
         ({"cpu": "2"}, "cpu: must be a mapping, not a text"),
@@ -58,13 +58,13 @@ def test_a_mapping_as_a_text_is_accepted(params: dict[str, Any]) -> None:
         ({"vms": 3}, "vms: must be a list of mappings; item 1 is a number"),
     ],
 )
-def test_a_value_that_is_no_mapping_is_refused_by_the_name_of_its_option(params: dict[str, Any], said: str) -> None:
+def test_a_value_that_is_no_mapping_is_refused_by_the_name_of_its_option(params: dict[str, Any], problem: str) -> None:
     """The message omits the value: it may be a secret."""
-    assert misshapen(SPEC, params) == said
+    assert misshapen(SPEC, params) == problem
 
 
 @pytest.mark.parametrize(
-    ("params", "said"),
+    ("params", "problem"),
     [
         ({"name": ["64Mi"]}, "name: must be a text, not a list"),
         ({"name": {"a": "b"}}, "name: must be a text, not a mapping"),
@@ -78,9 +78,9 @@ def test_a_value_that_is_no_mapping_is_refused_by_the_name_of_its_option(params:
         ({"hidden": [None]}, "hidden: must be a list of texts; item 1 is null"),
     ],
 )
-def test_a_value_is_not_converted_to_a_text(params: dict[str, Any], said: str) -> None:
+def test_a_value_is_not_converted_to_a_text(params: dict[str, Any], problem: str) -> None:
     """Ansible would send "{'a': 'b'}"."""
-    assert misshapen(SPEC, params).startswith(said)
+    assert misshapen(SPEC, params).startswith(problem)
 
 
 @pytest.mark.parametrize(

@@ -56,7 +56,7 @@ class Server:
         self.watches = list(watches) or [idle]
         self.things: dict[str, Object] = {}
         self.version = 0
-        self.asked: list[str] = []
+        self.requests: list[str] = []
         """The requests: "read", or the version at which a watch starts."""
         self.refusals: list[VirtError] = []
         """Errors of the next reads."""
@@ -69,7 +69,7 @@ class Server:
         return self.things[name]
 
     def read_all(self, _resource: Resource, *, fields: str | None) -> tuple[list[Object], str]:
-        self.asked.append("read")
+        self.requests.append("read")
         if self.refusals:
             raise self.refusals.pop(0)
         chosen = fields.partition("metadata.name=")[2] if fields else None
@@ -89,7 +89,7 @@ class Server:
         self, _resource: Resource, *, fields: str | None, version: str, timeout_seconds: float
     ) -> Iterator[Object]:
         assert fields is None or fields.startswith("metadata.name=")
-        self.asked.append(version)
+        self.requests.append(version)
         self.longest = max(self.longest, timeout_seconds)
         behave = self.watches[0] if len(self.watches) == 1 else self.watches.pop(0)
         return behave(self, timeout_seconds)
@@ -147,13 +147,13 @@ def test_a_condition_that_already_holds_costs_one_read(clock: Clock) -> None:
     reached = wait(server, "a", "b")
     assert reached["a"].verdict.done
     assert reached["b"].verdict.hopeless == "it is broken"
-    assert server.asked == ["read"]
+    assert server.requests == ["read"]
 
 
 def test_the_event_ends_the_wait(clock: Clock) -> None:
     server = Server(clock, telling(event("ADDED", "other", "up", 1), event("MODIFIED", "a", "up", 2)))
     assert wait(server, "a")["a"].obj == event("", "a", "up", 2)["object"]
-    assert server.asked == ["read", "0"]
+    assert server.requests == ["read", "0"]
     assert clock.now == 0.0
 
 
@@ -168,7 +168,7 @@ def test_a_watch_resumes_where_the_last_one_ended(clock: Clock) -> None:
     bookmark = {"type": "BOOKMARK", "object": {"metadata": {"resourceVersion": "70"}}}
     server = Server(clock, telling(event("MODIFIED", "a", "new", 7)), telling(bookmark), idle)
     assert not wait(server, "a")["a"].verdict.done
-    assert server.asked[:4] == ["read", "0", "7", "70"]
+    assert server.requests[:4] == ["read", "0", "7", "70"]
 
 
 def test_a_silent_watch_is_replaced_after_a_while(clock: Clock) -> None:
@@ -176,7 +176,7 @@ def test_a_silent_watch_is_replaced_after_a_while(clock: Clock) -> None:
     server = Server(clock)
     wait(server, "a", seconds=10 * WATCH_SECONDS)
     assert server.longest == WATCH_SECONDS
-    assert server.asked == ["read", "0"] * 10 + ["read"]
+    assert server.requests == ["read", "0"] * 10 + ["read"]
 
 
 def test_before_giving_up_everything_is_read(clock: Clock) -> None:
@@ -188,7 +188,7 @@ def test_before_giving_up_everything_is_read(clock: Clock) -> None:
 
     server = Server(clock, miss)
     assert wait(server, "a")["a"].verdict.done
-    assert server.asked[-1] == "read"
+    assert server.requests[-1] == "read"
 
 
 def test_after_the_deadline_the_result_says_what_was_missing(clock: Clock) -> None:
@@ -220,7 +220,7 @@ def test_transient_errors_do_not_end_the_wait(clock: Clock, trouble: VirtError) 
     server = Server(clock, telling(trouble), telling(trouble), telling(event("MODIFIED", "a", "up", 2)))
     server.refusals = [trouble, trouble]
     assert wait(server, "a")["a"].verdict.done
-    assert server.asked == ["read"] * 2 + ["read", "0"] * 3
+    assert server.requests == ["read"] * 2 + ["read", "0"] * 3
 
 
 def test_an_error_that_lasts_is_reported_at_the_end(clock: Clock) -> None:
@@ -240,7 +240,7 @@ def test_a_failed_last_read_is_retried(clock: Clock) -> None:
 
     server = Server(clock, miss)
     assert wait(server, "a")["a"].verdict.done
-    assert server.asked[-LAST_LOOKS:] == ["read"] * LAST_LOOKS
+    assert server.requests[-LAST_LOOKS:] == ["read"] * LAST_LOOKS
 
 
 def test_an_error_that_has_passed_is_not_reported(clock: Clock) -> None:
@@ -276,7 +276,7 @@ def test_a_kind_that_is_no_longer_served_ends_the_wait(clock: Clock) -> None:
 def test_an_expired_version_causes_a_new_read(clock: Clock, error: ApiError) -> None:
     server = Server(clock, telling(event("MODIFIED", "a", "new", 7), error), idle)
     wait(server, "a")
-    assert server.asked[:4] == ["read", "0", "read", "0"]
+    assert server.requests[:4] == ["read", "0", "read", "0"]
 
 
 def test_an_object_whose_judge_failed_is_judged_again(clock: Clock) -> None:
@@ -292,14 +292,14 @@ def test_an_object_whose_judge_failed_is_judged_again(clock: Clock) -> None:
     come = event("MODIFIED", "a", "up", 2)
     server = Server(clock, telling(come), telling(come))
     assert wait(server, "a", judge=judge)["a"].verdict.done
-    assert server.asked == ["read", "0", "read", "0"]
+    assert server.requests == ["read", "0", "read", "0"]
 
 
 def test_a_server_that_ends_every_watch_gets_fewer_requests_over_time(clock: Clock) -> None:
     server = Server(clock, ends_at_once)
     wait(server, "a", seconds=100)
-    assert server.asked.count("0") <= 1 + 4 + 100 / LAST_PAUSE_SECONDS * 1.25
-    assert len(server.asked) <= 2 * server.asked.count("0") + 1
+    assert server.requests.count("0") <= 1 + 4 + 100 / LAST_PAUSE_SECONDS * 1.25
+    assert len(server.requests) <= 2 * server.requests.count("0") + 1
 
 
 @pytest.mark.parametrize("refusal", [BUSY, Unavailable("cannot connect"), None], ids=["busy", "proxy", "ended"])

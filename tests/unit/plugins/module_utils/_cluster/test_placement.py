@@ -26,7 +26,7 @@ def node(*taints: dict[str, str], **labels: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    "found",
+    "candidate",
     [
         pytest.param(node(), id="no taint"),
         pytest.param(node(TAINT), id="the usual taint"),
@@ -39,12 +39,12 @@ def node(*taints: dict[str, str], **labels: str) -> dict[str, Any]:
         ),
     ],
 )
-def test_a_control_plane_node_is_returned(found: dict[str, Any]) -> None:
-    assert control_plane_nodes([found], LINUX, [TOLERATED]) == ["a"]
+def test_a_control_plane_node_is_returned(candidate: dict[str, Any]) -> None:
+    assert control_plane_nodes([candidate], LINUX, [TOLERATED]) == ["a"]
 
 
 @pytest.mark.parametrize(
-    "found",
+    "candidate",
     [
         pytest.param({"metadata": {"name": "a", "labels": LINUX}, "spec": {}}, id="a worker"),
         pytest.param({"metadata": {"name": "a"}}, id="one that says nothing of itself"),
@@ -52,8 +52,8 @@ def test_a_control_plane_node_is_returned(found: dict[str, Any]) -> None:
         pytest.param(node(TAINT, OWN), id="a taint of somebody's"),
     ],
 )
-def test_a_node_where_the_pod_cannot_run_is_not_returned(found: dict[str, Any]) -> None:
-    assert control_plane_nodes([found], LINUX, [TOLERATED]) == []
+def test_a_node_where_the_pod_cannot_run_is_not_returned(candidate: dict[str, Any]) -> None:
+    assert control_plane_nodes([candidate], LINUX, [TOLERATED]) == []
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_nodes_are_returned_in_a_stable_order() -> None:
 
 
 @pytest.mark.parametrize(
-    ("found", "is_kept"),
+    ("candidate", "is_kept"),
     [
         pytest.param(node(TAINT), True, id="the usual taint"),
         pytest.param(node({"key": ROLE, "effect": "NoExecute"}), True, id="one that evicts too"),
@@ -90,9 +90,9 @@ def test_nodes_are_returned_in_a_stable_order() -> None:
         pytest.param(node(OWN), False, id="a taint of somebody's"),
     ],
 )
-def test_a_tainted_control_plane_node_is_kept_free_of_machines(found: dict[str, Any], *, is_kept: bool) -> None:
+def test_a_tainted_control_plane_node_is_kept_free_of_machines(candidate: dict[str, Any], *, is_kept: bool) -> None:
     """Where virt-handler makes the node schedulable, it has machines to evict."""
-    assert kept_control_plane_nodes([found], LINUX, [{"operator": "Exists"}]) == (["a"] if is_kept else [])
+    assert kept_control_plane_nodes([candidate], LINUX, [{"operator": "Exists"}]) == (["a"] if is_kept else [])
 
 
 def test_a_kept_node_is_one_where_the_pod_can_run() -> None:

@@ -50,7 +50,7 @@ def test_each_component_has_its_version_and_what_is_missing() -> None:
 
 
 @pytest.mark.parametrize(
-    "found",
+    "obj",
     [
         pytest.param(instance(NEW, MOVES), id="in this one"),
         pytest.param(instance(None, phase="Scheduling"), id="in none yet"),
@@ -60,12 +60,12 @@ def test_each_component_has_its_version_and_what_is_missing() -> None:
         pytest.param({**instance(OLD), "status": None}, id="nobody has seen it"),
     ],
 )
-def test_machines_that_are_in_no_other_launcher(found: Any) -> None:
-    assert in_other_launchers([found], NEW) == []
+def test_machines_that_are_in_no_other_launcher(obj: Any) -> None:
+    assert in_other_launchers([obj], NEW) == []
 
 
 @pytest.mark.parametrize(
-    ("found", "reason"),
+    ("obj", "reason"),
     [
         pytest.param(instance(OLD, MOVES), "", id="it can move"),
         pytest.param(instance(OLD, STAYS), "a disk is the node's", id="it cannot, and says why"),
@@ -75,15 +75,15 @@ def test_machines_that_are_in_no_other_launcher(found: Any) -> None:
         pytest.param(instance(OLD, MOVES, phase=""), "it is not yet seen by virt-controller", id="seen by nobody"),
     ],
 )
-def test_machines_in_another_launcher_and_why_they_do_not_move(found: Any, reason: str) -> None:
-    (item,) = in_other_launchers([found], NEW)
+def test_machines_in_another_launcher_and_why_they_do_not_move(obj: Any, reason: str) -> None:
+    (item,) = in_other_launchers([obj], NEW)
 
     assert (item["namespace"], item["name"], item["node"], item["launcher"]) == ("shop", "web", "node-1", OLD)
     assert (item["can_move"], item["reason"]) == (not reason, reason)
 
 
 @pytest.mark.parametrize(
-    ("found", "expected"),
+    ("obj", "expected"),
     [
         pytest.param(instance(OLD, MOVES), False, id="it can move"),
         pytest.param(instance(OLD, STAYS), False, id="it cannot"),
@@ -92,8 +92,8 @@ def test_machines_in_another_launcher_and_why_they_do_not_move(found: Any, reaso
         pytest.param(instance(OLD, MOVES, phase="Unknown"), False, id="its node is lost"),
     ],
 )
-def test_machines_without_a_verdict_yet(found: Any, expected: bool) -> None:
-    assert [item["undecided"] for item in in_other_launchers([found], NEW)] == [expected]
+def test_machines_without_a_verdict_yet(obj: Any, expected: bool) -> None:
+    assert [item["undecided"] for item in in_other_launchers([obj], NEW)] == [expected]
 
 
 def test_machines_are_sorted_by_name() -> None:

@@ -12,7 +12,7 @@ from ansible_collections.virtops.kubevirt.plugins.module_utils._cluster.versions
 
 
 @pytest.mark.parametrize(
-    ("said", "expected"),
+    ("text", "expected"),
     [
         pytest.param("v1.36.3", "1.36.3", id="Kubernetes"),
         pytest.param("v1.36.3-eks-0a1b2c", "1.36.3", id="a provider's"),
@@ -23,8 +23,8 @@ from ansible_collections.virtops.kubevirt.plugins.module_utils._cluster.versions
         pytest.param("", None, id="nothing"),
     ],
 )
-def test_the_release_is_parsed_from_a_version_string(said: str, expected: str | None) -> None:
-    assert release(said) == expected
+def test_the_release_is_parsed_from_a_version_string(text: str, expected: str | None) -> None:
+    assert release(text) == expected
 
 
 def node(runtime: str) -> dict[str, Any]:
@@ -42,7 +42,7 @@ def node(runtime: str) -> dict[str, Any]:
         pytest.param("cri-o://1.31.0", [], id="new CRI-O"),
         pytest.param("other://0.1.0", [], id="nobody knows"),
         pytest.param("containerd://main", [], id="without a version"),
-        pytest.param("", [], id="not said yet"),
+        pytest.param("", [], id="not text yet"),
     ],
 )
 def test_a_runtime_too_old_for_image_volumes_is_named(runtime: str, expected: list[str]) -> None:

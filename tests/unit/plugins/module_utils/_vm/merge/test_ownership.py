@@ -36,7 +36,7 @@ def fields() -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("declared", "left"),
+    ("declared", "remaining"),
     [
         pytest.param(
             {"metadata": {"labels": {"mine": "1"}}, "spec": {"disks": [], "set": ["x"]}},
@@ -51,13 +51,13 @@ def fields() -> dict[str, Any]:
     ],
 )
 def test_applied_and_no_longer_declared_fields_are_removed(
-    declared: dict[str, Any], left: dict[str, Any] | None
+    declared: dict[str, Any], remaining: dict[str, Any] | None
 ) -> None:
     after = ownership.without_dropped(LIVE, fields(), declared)
-    if left is None:
+    if remaining is None:
         assert after is LIVE
     else:
-        assert (after["metadata"]["labels"], after["spec"]["set"]) == (left["labels"], left["set"])
+        assert (after["metadata"]["labels"], after["spec"]["set"]) == (remaining["labels"], remaining["set"])
 
 
 def test_fields_that_another_manager_applied_too_stay() -> None:
@@ -89,7 +89,7 @@ def a_vm(*names: str, declared: tuple[str, ...] | None = None, listed: Any = Non
 
 
 @pytest.mark.parametrize(
-    ("live", "declared", "left"),
+    ("live", "declared", "remaining"),
     [
         pytest.param(a_vm("a", "b", "hot", declared=("a", "b"), listed={}), ["a"], ["a", "hot"], id="by the note"),
         pytest.param(a_vm("a", "hot", declared=(), listed={}), [], ["a", "hot"], id="an empty list was declared"),
@@ -103,10 +103,10 @@ def a_vm(*names: str, declared: tuple[str, ...] | None = None, listed: Any = Non
         ),
     ],
 )
-def test_items_of_others_stay(live: dict[str, Any], declared: list[str], left: list[str]) -> None:
+def test_items_of_others_stay(live: dict[str, Any], declared: list[str], remaining: list[str]) -> None:
     fields = ownership.applied_fields(live, "me") or {}
     after = ownership.without_dropped(live, fields, a_vm(*declared))
-    assert [item["name"] for item in after["spec"]["template"]["spec"]["volumes"]] == left
+    assert [item["name"] for item in after["spec"]["template"]["spec"]["volumes"]] == remaining
 
 
 def test_the_annotation_contains_names_of_fields_and_no_values() -> None:

@@ -113,15 +113,15 @@ def test_an_instance_that_does_not_go_is_not_recreated(world: World, of_instance
     assert caught.value.facts["changed"] is True
 
 
-@pytest.mark.parametrize(("state", "asked"), [("paused", "pause"), ("reset", "reset"), ("softrebooted", "softreboot")])
-def test_a_guest_is_operated_through_its_instance(world: World, of_instances: Task, state: str, asked: str) -> None:
+@pytest.mark.parametrize(("state", "verb"), [("paused", "pause"), ("reset", "reset"), ("softrebooted", "softreboot")])
+def test_a_guest_is_operated_through_its_instance(world: World, of_instances: Task, state: str, verb: str) -> None:
     of_instances(**MACHINE)
     world.requests.clear()
     result = of_instances(state=state, wait=True, diff=True)
-    assert (result["changed"], result["method"]) == (True, asked)
-    assert result["diff"]["after"]["requested"] == asked
+    assert (result["changed"], result["method"]) == (True, verb)
+    assert result["diff"]["after"]["requested"] == verb
     path = "/apis/subresources.kubevirt.io/v1/namespaces/default/virtualmachineinstances/web"
-    assert world.sent("PUT") == [f"PUT {path}/{asked}"]
+    assert world.sent("PUT") == [f"PUT {path}/{verb}"]
 
 
 def test_pausing_is_idempotent_and_the_result_shows_it(of_instances: Task) -> None:

@@ -15,8 +15,11 @@ PATCH_ALWAYS = Operation(None, {"spec": {"runStrategy": "Always", "running": Non
 PATCH_HALTED = Operation(None, {"spec": {"runStrategy": "Halted", "running": None}})
 
 
-def a_vm(strategy: str, *asked: str) -> dict[str, Any]:
-    return {"spec": {"runStrategy": strategy}, "status": {"stateChangeRequests": [{"action": item} for item in asked]}}
+def a_vm(strategy: str, *actions: str) -> dict[str, Any]:
+    return {
+        "spec": {"runStrategy": strategy},
+        "status": {"stateChangeRequests": [{"action": item} for item in actions]},
+    }
 
 
 def a_vmi(phase: str, *, deleting: bool = False) -> dict[str, Any]:
