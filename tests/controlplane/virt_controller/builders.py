@@ -111,10 +111,10 @@ def a_running_pod(**options: Any) -> Pod:
     return a_pod("Running", node="node-1", compute=UP, **{"conditions": ready, **options})
 
 
-def a_moved_pod(*said: Json, **options: Any) -> Pod:
+def a_migrated_pod(*conditions: Json, **options: Any) -> Pod:
     """The Pod that a migration targets, with virt-controller's records about its guest."""
     waits = a_condition("Ready", "False", "ReadinessGatesNotReady", "the status of pod readiness gate is not True")
-    return a_running_pod(**{"gates": (UNPAUSED,), "conditions": (waits, *said), **options})
+    return a_running_pod(**{"gates": (UNPAUSED,), "conditions": (waits, *conditions), **options})
 
 
 def vm_world(vm: VirtualMachine, vmi: VirtualMachineInstance | None = None, **facts: Any) -> VmWorld:

@@ -43,9 +43,9 @@ def a_data_volume(phase: str = "Succeeded", *owners: Json, conditions: Any = (),
     return decode({"metadata": {**whole, **meta}, "status": {"phase": phase, "conditions": conditions}}, DataVolume)
 
 
-def known(*found: DataVolume, is_complete: bool = True) -> DataVolumeLookup:
+def looked_up(*volumes: DataVolume, is_complete: bool = True) -> DataVolumeLookup:
     return DataVolumeLookup(
-        is_served=True, is_complete=is_complete, by_name={volume.metadata.name: volume for volume in found}
+        is_served=True, is_complete=is_complete, by_name={volume.metadata.name: volume for volume in volumes}
     )
 
 

@@ -46,7 +46,7 @@ async def move(stage: Updating) -> None:
         await stage.work()
 
 
-def said(stage: Updating) -> set[str]:
+def condition_types_of(stage: Updating) -> set[str]:
     return {condition["type"] for condition in stage.instance(WEB)["status"]["conditions"]}
 
 
@@ -55,7 +55,7 @@ async def test_a_guest_migrates_once_to_a_pod_that_is_large_enough() -> None:
     await stage.update()
     assert stage.migrations == []
     await give_a_socket(stage)
-    assert "HotVCPUChange" in said(stage)
+    assert "HotVCPUChange" in condition_types_of(stage)
     await stage.update()
     (made,) = stage.migrations
     assert made["spec"] == {"vmiName": "web", "priority": "user-triggered"}
@@ -67,4 +67,4 @@ async def test_a_guest_migrates_once_to_a_pod_that_is_large_enough() -> None:
     assert len(stage.migrations) == 1, "its virt-handler gives it what it has room for"
     stage.tell_instance({"currentCPUTopology": {"cores": 1, "sockets": 2, "threads": 1}})
     await stage.work()
-    assert "HotVCPUChange" not in said(stage)
+    assert "HotVCPUChange" not in condition_types_of(stage)

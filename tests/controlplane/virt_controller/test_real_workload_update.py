@@ -34,13 +34,13 @@ def apply(cluster: Cluster, **options: Any) -> None:
     cluster.kubectl("apply", *how, "-f", "-", body=body)
 
 
-def say(cluster: Cluster, *methods: str) -> None:
+def set_strategy(cluster: Cluster, *methods: str) -> None:
     """Write the strategy as a user does."""
     spec = {"workloadUpdateStrategy": {"workloadUpdateMethods": methods}}
     cluster.kubectl("-n", NAMESPACE, "patch", "kubevirt/kubevirt", "--type=merge", "-p", json.dumps({"spec": spec}))
 
 
-def said(cluster: Cluster) -> dict[str, Any]:
+def strategy_of(cluster: Cluster) -> dict[str, Any]:
     kubevirt = json.loads(cluster.kubectl("-n", NAMESPACE, "get", "kubevirt/kubevirt", "-o", "json"))
     strategy: dict[str, Any] = kubevirt["spec"].get("workloadUpdateStrategy", {})
     return strategy
@@ -63,28 +63,28 @@ def event_reasons(cluster: Cluster, name: str) -> set[str]:
 
 def test_a_user_s_setting_stays_unless_the_role_overrides_it(cluster: Cluster) -> None:
     apply(cluster)
-    say(cluster, "LiveMigrate")
+    set_strategy(cluster, "LiveMigrate")
     apply(cluster)
-    assert said(cluster) == {"workloadUpdateMethods": ["LiveMigrate"]}
+    assert strategy_of(cluster) == {"workloadUpdateMethods": ["LiveMigrate"]}
     apply(cluster, control_plane_workload_update_methods=["Evict"])
-    assert said(cluster) == {
+    assert strategy_of(cluster) == {
         "workloadUpdateMethods": ["Evict"],
         "batchEvictionSize": 10,
         "batchEvictionInterval": "1m0s",
     }
     apply(cluster)
-    assert said(cluster) == {}
+    assert strategy_of(cluster) == {}
     apply(cluster, control_plane_workload_update_methods=["LiveMigrate"])
-    say(cluster, "Evict")
+    set_strategy(cluster, "Evict")
     apply(cluster)
-    assert said(cluster)["workloadUpdateMethods"] == ["Evict"]
+    assert strategy_of(cluster)["workloadUpdateMethods"] == ["Evict"]
 
 
 def test_vmis_in_an_outdated_launcher_are_migrated_or_evicted(cluster: Cluster) -> None:
     labels, notes = {SCHEDULABLE: "true"}, {CONTROL_PLANE_IMAGE: "plane:1"}
     node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "node-1", "labels": labels, "annotations": notes}}
     apply(cluster)
-    say(cluster, "LiveMigrate", "Evict")
+    set_strategy(cluster, "LiveMigrate", "Evict")
     with cluster.controller("one"):
         source, ended = run(cluster, "moves", "True"), run(cluster, "stays", "False")
 

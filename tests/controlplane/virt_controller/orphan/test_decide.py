@@ -121,7 +121,7 @@ SUCCEEDED, FAILED = (a_migration(name, migrationState=LEFT) for name in ("Succee
         ((FAILED,), frozenset(), [POD_UID]),
         ((), frozenset({UID}), [POD_UID]),
     ],
-    ids=["nobody knows which", "it is there", "another one has failed to leave it", "it is gone"],
+    ids=["no migration", "it exists", "another one failed", "it is gone"],
 )
 def test_the_pod_that_a_guest_has_left_is_deleted_unless_a_migration_is_responsible(
     migrations: tuple[VirtualMachineInstanceMigration, ...], gone: frozenset[str], left: list[str]

@@ -19,14 +19,14 @@ from controlplane.virt_controller.vm.decide import decide
 from controlplane.virt_controller.vm.status import derive_status
 from controlplane.virt_controller.vm.world import World
 from tests.controlplane.virt_controller.builders import VM_UID, VMI_UID, a_condition, a_vmi, vm_world
-from tests.controlplane.virt_controller.data_volumes import OWN, SPEC, a_data_volume, a_vm_with_disk, known
+from tests.controlplane.virt_controller.data_volumes import OWN, SPEC, a_data_volume, a_vm_with_disk, looked_up
 from tests.support.store import merged
 
 HOLD = {"kubevirt.io/immediate-data-volume-creation": "false"}
 STOP = {"stateChangeRequests": [{"action": "Stop", "uid": VMI_UID}]}
 RUNNING = a_vmi("Running", ran=True)
-NONE, NOT_SERVED, NOT_READ = known(), DataVolumeLookup(), known(is_complete=False)
-SOMEBODY = {**OWN, "uid": "somebody"}
+NONE, NOT_SERVED, NOT_READ = looked_up(), DataVolumeLookup(), looked_up(is_complete=False)
+FOREIGN = {**OWN, "uid": "somebody"}
 
 
 def a_world(
@@ -36,7 +36,7 @@ def a_world(
 
 
 def own(phase: str, **more: Any) -> DataVolumeLookup:
-    return known(a_data_volume(phase, OWN, **more))
+    return looked_up(a_data_volume(phase, OWN, **more))
 
 
 STEPS: dict[str, tuple[World, list[str]]] = {
@@ -52,9 +52,9 @@ STEPS: dict[str, tuple[World, list[str]]] = {
     "none, and it is to stop: that comes first": (a_world(NONE, vmi=RUNNING, **STOP), ["DeleteVmi"]),
     "none is seen, but not all are: nothing": (a_world(NOT_READ), []),
     "the cluster has no CDI: nothing": (a_world(NOT_SERVED), []),
-    "nobody's: adopted": (a_world(known(a_data_volume("Succeeded"))), ["AdoptDataVolume"]),
-    "nobody's and going: waited for": (a_world(known(a_data_volume(deletionTimestamp="x"))), []),
-    "somebody's: left alone, and nothing starts": (a_world(known(a_data_volume("Succeeded", SOMEBODY))), []),
+    "without a controller: adopted": (a_world(looked_up(a_data_volume("Succeeded"))), ["AdoptDataVolume"]),
+    "without a controller and going: waited for": (a_world(looked_up(a_data_volume(deletionTimestamp="x"))), []),
+    "foreign: nothing starts": (a_world(looked_up(a_data_volume("Succeeded", FOREIGN))), []),
     "being filled: nothing starts": (a_world(own("ImportInProgress")), []),
     "fresh: nothing starts": (a_world(own("")), []),
     "failed: nothing starts": (a_world(own("Failed")), []),
@@ -125,11 +125,11 @@ def test_the_printable_status_for_each_state_of_the_data_volumes(
     ("volumes", "words"),
     [
         (NOT_SERVED, "does not serve DataVolumes (cdi.kubevirt.io/v1beta1); install CDI"),
-        (known(a_data_volume("Succeeded", SOMEBODY)), "DataVolume disk exists and belongs to another object"),
+        (looked_up(a_data_volume("Succeeded", FOREIGN)), "DataVolume disk exists and belongs to another object"),
         (NONE, None),
         (own("ImportInProgress"), None),
     ],
-    ids=["no CDI", "somebody's", "not made yet", "being filled"],
+    ids=["no CDI", "foreign", "not made yet", "being filled"],
 )
 def test_a_permanent_obstacle_to_the_start_is_reported(volumes: DataVolumeLookup, words: str | None) -> None:
     status = derive_status(a_world(volumes), None)

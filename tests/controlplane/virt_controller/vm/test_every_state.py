@@ -51,7 +51,7 @@ def done(*cell: Any) -> str:
     return steps(decide(world(*cell)))
 
 
-def said(*cell: Any) -> str:
+def shown_status(*cell: Any) -> str:
     cell_world = world(*cell)
     status = derive_status(cell_world, None) or cell_world.vm.status
     return status.printable_status
@@ -71,7 +71,7 @@ def test_the_actions_in_every_state_match_the_table() -> None:
 
 def test_the_printable_status_in_every_state_matches_the_table() -> None:
     def cell(state: str, strategy: str) -> str:
-        return said(strategy, True, state, "nothing asked")
+        return shown_status(strategy, True, state, "nothing asked")
 
     check("vm_printable_status", {"all": render("printableStatus, acted on before", STATES, STRATEGIES, cell)})
 

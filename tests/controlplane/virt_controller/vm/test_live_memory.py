@@ -20,8 +20,8 @@ Json = dict[str, Any]
 TOLD = {"guestAtBoot": "1Gi", "guestCurrent": "1Gi", "guestRequested": "1Gi"}
 
 
-def memory(guest: str, *, asked: Json | None = None, cpu: Json | None = None, **more: Any) -> Json:
-    parts = {"resources": asked, "cpu": cpu}
+def memory(guest: str, *, resources: Json | None = None, cpu: Json | None = None, **more: Any) -> Json:
+    parts = {"resources": resources, "cpu": cpu}
     return {"domain": {"memory": {"guest": guest, **more}, **{name: part for name, part in parts.items() if part}}}
 
 
@@ -36,14 +36,14 @@ WRITTEN: dict[str, tuple[Json, Json, Json]] = {
     "more": (ONE, TWO, {"memory": {"guest": "2Gi"}}),
     "as much as it can have": (ONE, memory("4Gi"), {"memory": {"guest": "4Gi"}}),
     "up to its own limit": (memory("1Gi", maxGuest="3Gi"), memory("3Gi", maxGuest="3Gi"), {"memory": {"guest": "3Gi"}}),
-    "what is asked for grows with it": (
-        memory("1Gi", asked=REQUEST),
-        memory("2Gi", asked=REQUEST),
+    "its request grows with it": (
+        memory("1Gi", resources=REQUEST),
+        memory("2Gi", resources=REQUEST),
         {"memory": {"guest": "2Gi"}, "resources": {"requests": {"memory": "2Gi"}, "limits": {"memory": "5Gi"}}},
     ),
     "sockets as well": (
-        memory("1Gi", cpu={"sockets": 1}, asked={"requests": {"cpu": "1", "memory": "1Gi"}}),
-        memory("2Gi", cpu={"sockets": 2}, asked={"requests": {"cpu": "1", "memory": "1Gi"}}),
+        memory("1Gi", cpu={"sockets": 1}, resources={"requests": {"cpu": "1", "memory": "1Gi"}}),
+        memory("2Gi", cpu={"sockets": 2}, resources={"requests": {"cpu": "1", "memory": "1Gi"}}),
         {
             "cpu": {"sockets": 2},
             "memory": {"guest": "2Gi"},
@@ -97,7 +97,7 @@ REFUSED: dict[str, tuple[Json, Json, Json, str]] = {
         "it was started without room for more",
     ),
     "it cannot be migrated": (ONE, TWO, {"conditions": [FIXED]}, "and it cannot be migrated"),
-    "what it began with is not known": (ONE, TWO, {"memory": None}, "what it began with is not known"),
+    "unknown amount at boot": (ONE, TWO, {"memory": None}, "what it began with is not known"),
 }
 
 
@@ -141,10 +141,10 @@ def test_another_maximum_requires_a_restart() -> None:
 
 
 def test_the_effects_of_changed_memory_are_not_named_as_template_changes() -> None:
-    resources = {"requests": {"memory": "1Gi"}}
+    own = {"requests": {"memory": "1Gi"}}
     cpu = {"cores": 1, "sockets": 1, "threads": 1, "maxSockets": 4}
-    grown = memory("2Gi", maxGuest="4Gi", cpu=cpu, asked={"requests": {"memory": "2Gi"}})["domain"]
-    was, now = memory("1Gi", asked=resources), {**memory("2Gi", asked=resources), "hostname": "web"}
+    grown = memory("2Gi", maxGuest="4Gi", cpu=cpu, resources={"requests": {"memory": "2Gi"}})["domain"]
+    was, now = memory("1Gi", resources=own), {**memory("2Gi", resources=own), "hostname": "web"}
     message = restart_message(a_change(was, now, spec={"domain": grown}))
     assert "domain.memory" not in message
     assert "domain.resources" not in message

@@ -34,8 +34,8 @@ CHANGES: dict[str, tuple[Json, Json, str]] = {
     "a field that was not there": (GUEST, with_(hostname="web"), "hostname"),
     "a field that is there no more": (with_(hostname="web"), GUEST, "hostname"),
     "a part that was not there": (GUEST, with_(readinessProbe=PROBE), "readinessProbe"),
-    "a default that is said now": (GUEST, of_domain(cpu={"model": "Nehalem"}), "domain.cpu.model"),
-    "a default that is said no more": (of_domain(cpu={"model": "Nehalem"}), GUEST, "domain.cpu.model"),
+    "a default that is named now": (GUEST, of_domain(cpu={"model": "Nehalem"}), "domain.cpu.model"),
+    "a default that is not named any more": (of_domain(cpu={"model": "Nehalem"}), GUEST, "domain.cpu.model"),
     "entries of a map, whose names are the user's": (
         with_(hostname="web", nodeSelector={"secret-1": "a"}),
         with_(nodeSelector={"secret-2": "a"}),
@@ -95,7 +95,7 @@ def test_of_very_many_fields_only_the_first_are_named() -> None:
         ({"phase": "Running"}, {"is_delete_sent": True}, False),
         ({"phase": "Succeeded"}, {}, False),
     ],
-    ids=["runs", "is going", "was told to go", "is over"],
+    ids=["runs", "is going", "delete sent", "is over"],
 )
 def test_an_instance_that_is_ending_requires_no_restart(phase: Json, facts: Json, is_said: bool) -> None:
     own = a_vmi(**phase)

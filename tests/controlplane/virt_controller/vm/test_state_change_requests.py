@@ -25,7 +25,7 @@ STOP_OTHER = {"action": "Stop", "uid": "another"}
 RUNNING = a_vmi("Running")
 
 
-def asked(*queue: dict[str, Any], strategy: str = "Manual", vmi: Any = None) -> World:
+def queued(*queue: dict[str, Any], strategy: str = "Manual", vmi: Any = None) -> World:
     return vm_world(a_vm(strategy, stateChangeRequests=list(queue)), vmi)
 
 
@@ -35,15 +35,15 @@ def start(**data: str) -> dict[str, Any]:
 
 DONE: dict[str, tuple[World, bool, bool]] = {
     # world, whether a stop without a UID is done, whether a start is done
-    "nothing": (asked(), False, False),
-    "any stop, none": (asked(STOP_ANY), True, False),
-    "any stop, alive": (asked(STOP_ANY, vmi=RUNNING), False, False),
-    "stop of another, none": (asked(STOP_OTHER), False, False),
-    "stop of another, any stop, alive": (asked(STOP_OTHER, STOP_ANY, vmi=RUNNING), False, False),
-    "start, none": (asked(START), False, False),
-    "start, alive": (asked(START, vmi=RUNNING), False, True),
-    "restart, started again": (asked(STOP_OTHER, START, vmi=RUNNING), False, True),
-    "restart, not stopped": (asked(STOP, START, vmi=RUNNING), False, False),
+    "nothing": (queued(), False, False),
+    "any stop, none": (queued(STOP_ANY), True, False),
+    "any stop, alive": (queued(STOP_ANY, vmi=RUNNING), False, False),
+    "stop of another, none": (queued(STOP_OTHER), False, False),
+    "stop of another, any stop, alive": (queued(STOP_OTHER, STOP_ANY, vmi=RUNNING), False, False),
+    "start, none": (queued(START), False, False),
+    "start, alive": (queued(START, vmi=RUNNING), False, True),
+    "restart, started again": (queued(STOP_OTHER, START, vmi=RUNNING), False, True),
+    "restart, not stopped": (queued(STOP, START, vmi=RUNNING), False, False),
 }
 
 
@@ -67,12 +67,12 @@ def test_which_requests_are_done(world: World, is_stale: bool, is_answered: bool
 def test_only_a_failed_run_under_rerun_on_failure_requests_another(
     strategy: str, own: Any, queue: tuple[dict[str, Any], ...], is_needed: bool
 ) -> None:
-    assert needs_rerun_request(asked(*queue, strategy=strategy, vmi=own), own) is is_needed
+    assert needs_rerun_request(queued(*queue, strategy=strategy, vmi=own), own) is is_needed
 
 
 def test_another_run_is_a_stop_of_this_one_and_a_start() -> None:
     own = a_vmi("Failed")
-    stop, start = rerun_requests(asked(vmi=own), own)
+    stop, start = rerun_requests(queued(vmi=own), own)
     assert (stop.action, stop.uid, start.action, start.uid) == ("Stop", VMI_UID, "Start", None)
     assert start.data == {}
 
@@ -80,21 +80,21 @@ def test_another_run_is_a_stop_of_this_one_and_a_start() -> None:
 @pytest.mark.parametrize(
     ("world", "words"),
     [
-        (asked(), None),
-        (asked(START), None),
-        (asked(STOP, vmi=RUNNING), None),
-        (asked(START, strategy="Halted"), "run strategy is Halted"),
-        (asked(STOP, strategy="Halted", vmi=RUNNING), None),
-        (asked(STOP, strategy="Once", vmi=RUNNING), "run strategy is Once"),
-        (asked(START, strategy="Once"), None),
-        (asked(start(paused="true")), None),
-        (asked(start(paused="perhaps")), "paused=perhaps is not built"),
-        (asked(PAUSED, strategy="Halted"), "run strategy is Halted"),
-        (asked(PAUSED_BEFORE, strategy="Halted"), "run strategy is Halted"),
-        (asked(PAUSED_OF_NOW, strategy="Halted"), None),
-        (asked(start(generation="3"), strategy="Halted"), "run strategy is Halted"),
-        (asked(start(paused="False")), None),
-        (asked({"action": "Dance"}), "no such request"),
+        (queued(), None),
+        (queued(START), None),
+        (queued(STOP, vmi=RUNNING), None),
+        (queued(START, strategy="Halted"), "run strategy is Halted"),
+        (queued(STOP, strategy="Halted", vmi=RUNNING), None),
+        (queued(STOP, strategy="Once", vmi=RUNNING), "run strategy is Once"),
+        (queued(START, strategy="Once"), None),
+        (queued(start(paused="true")), None),
+        (queued(start(paused="perhaps")), "paused=perhaps is not built"),
+        (queued(PAUSED, strategy="Halted"), "run strategy is Halted"),
+        (queued(PAUSED_BEFORE, strategy="Halted"), "run strategy is Halted"),
+        (queued(PAUSED_OF_NOW, strategy="Halted"), None),
+        (queued(start(generation="3"), strategy="Halted"), "run strategy is Halted"),
+        (queued(start(paused="False")), None),
+        (queued({"action": "Dance"}), "no such request"),
     ],
 )
 def test_why_a_request_is_dropped(world: World, words: str | None) -> None:

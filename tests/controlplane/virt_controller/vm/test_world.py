@@ -22,7 +22,7 @@ START, STOP, STOP_ANY, STOP_OTHER = (
 )
 
 
-def asked(*queue: dict[str, Any], vmi: Any = None, **facts: Any) -> World:
+def queued(*queue: dict[str, Any], vmi: Any = None, **facts: Any) -> World:
     return vm_world(a_vm("Manual", stateChangeRequests=list(queue)), vmi, **facts)
 
 
@@ -60,7 +60,7 @@ PENDING: dict[str, tuple[list[Any], VirtualMachineInstance | None, dict[str, Any
 def test_which_requests_are_pending(
     queue: list[Any], vmi: VirtualMachineInstance | None, facts: dict[str, Any], left: list[Any]
 ) -> None:
-    requests = [(request.action, request.uid) for request in asked(*queue, vmi=vmi, **facts).pending_requests]
+    requests = [(request.action, request.uid) for request in queued(*queue, vmi=vmi, **facts).pending_requests]
     assert requests == [(expected["action"], expected.get("uid")) for expected in left]
 
 
@@ -72,8 +72,8 @@ def test_an_instance_belongs_to_the_vm_by_its_controller_only() -> None:
 
 @pytest.mark.parametrize(
     ("world", "is_start", "is_stop"),
-    [(asked(), False, False), (asked(START), True, False), (asked(STOP, START, vmi=a_vmi("Running")), False, True)],
-    ids=["nothing is asked", "a start", "a restart: the stop first"],
+    [(queued(), False, False), (queued(START), True, False), (queued(STOP, START, vmi=a_vmi("Running")), False, True)],
+    ids=["no request", "a start", "a restart: the stop first"],
 )
 def test_the_first_request_is_carried_out_first(world: World, is_start: bool, is_stop: bool) -> None:
     assert (world.wants_start, world.wants_stop) == (is_start, is_stop)
@@ -93,7 +93,7 @@ def test_an_unknown_strategy_is_recognized(strategy: str) -> None:
         (vm_world(a_vm(), a_vmi("Running"), is_delete_sent=True), True),
         (vm_world(a_vm(), a_vmi("Running", owner="x", deleting=True)), False),
     ],
-    ids=["none", "it runs", "it is going", "its delete was sent", "somebody else's is going"],
+    ids=["none", "it runs", "it is going", "its delete was sent", "a foreign one is going"],
 )
 def test_whether_the_instance_is_stopping(world: World, is_stopping: bool) -> None:
     assert world.is_stopping is is_stopping

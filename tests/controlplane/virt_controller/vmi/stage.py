@@ -104,7 +104,7 @@ class Stage(SmallWorld):
         return status
 
     @property
-    def said(self) -> tuple[str, str]:
+    def synchronized(self) -> tuple[str, str]:
         """The condition Synchronized: reason and message."""
         matching = [condition for condition in self.status.get("conditions", ()) if condition["type"] == "Synchronized"]
         return (matching[0]["reason"], matching[0]["message"]) if matching else ("", "")

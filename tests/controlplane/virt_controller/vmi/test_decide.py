@@ -22,7 +22,7 @@ from controlplane.virt_controller.vmi.world import ConfirmPodsAbsent, DeletePod,
 from tests.controlplane.virt_controller.builders import (
     POD_UID,
     a_condition,
-    a_moved_pod,
+    a_migrated_pod,
     a_pod,
     a_running_pod,
     a_vmi,
@@ -66,8 +66,8 @@ STRIPPED, ORPHAN = a_running_pod(labels={}), a_running_pod(owner_name=None)
 IS_TARGET = {"uid": "target", "labels": {ROLE: LAUNCHER_ROLE, MIGRATION_JOB: "job"}}
 TARGET = a_pod("Failed", attempt=2, node="node-2", **IS_TARGET)
 NAMESAKE, UP_TARGET = a_running_pod(**IS_TARGET), a_running_pod(attempt=2, **IS_TARGET)
-MIGRATED = a_moved_pod()
-NOT_YET, ALREADY = (a_moved_pod(a_condition(UNPAUSED, status)) for status in ("False", "True"))
+MIGRATED = a_migrated_pod()
+NOT_YET, ALREADY = (a_migrated_pod(a_condition(UNPAUSED, status)) for status in ("False", "True"))
 
 TABLE: dict[str, tuple[World, str]] = {
     # until the grant
@@ -123,13 +123,13 @@ TABLE: dict[str, tuple[World, str]] = {
     "migrated and paused": (vmi_world(PAUSED, MIGRATED), ""),
     "migrated and ended": (vmi_world(RUNNING, a_pod("Failed", node="node-1", gates=(UNPAUSED,))), ""),
     "migrated, foreign gate first": (
-        vmi_world(RUNNING, a_moved_pod(gates=("other", UNPAUSED))),
+        vmi_world(RUNNING, a_migrated_pod(gates=("other", UNPAUSED))),
         "SetUnpausedCondition",
     ),
-    "migrated, Pod going": (vmi_world(RUNNING, a_moved_pod(deleting=True)), ""),
+    "migrated, Pod going": (vmi_world(RUNNING, a_migrated_pod(deleting=True)), ""),
     "migrated, virt-handler is silent": (vmi_world(UNKNOWN, MIGRATED), "SetUnpausedCondition"),
     "Pod with a foreign gate": (vmi_world(RUNNING, a_running_pod(gates=("other",))), ""),
-    "a target without a guest": (vmi_world(RUNNING, UP, a_moved_pod(uid="target", attempt=2)), ""),
+    "a target without a guest": (vmi_world(RUNNING, UP, a_migrated_pod(uid="target", attempt=2)), ""),
     "a target failed": (vmi_world(RUNNING, UP, TARGET), ""),
     "Pod not in the cache": (vmi_world(RUNNING, node=HERE), "ConfirmPodsAbsent"),
     "Pod gone": (vmi_world(RUNNING, node=HERE, **ABSENT), "WriteStatus"),

@@ -24,7 +24,7 @@ def ended(exit_code: int, message: str = "") -> Json:
 
 
 @pytest.mark.parametrize(
-    ("status", "told"),
+    ("status", "expected"),
     [
         pytest.param(
             ended(1, "QEMU ended unexpectedly"),
@@ -34,12 +34,12 @@ def ended(exit_code: int, message: str = "") -> Json:
         pytest.param(ended(0), "The VirtualMachineInstance was shut down.", id="succeeded"),
     ],
 )
-async def test_the_end_of_a_run_is_recorded_once(stage: Stage, status: Json, told: str) -> None:
+async def test_the_end_of_a_run_is_recorded_once(stage: Stage, status: Json, expected: str) -> None:
     stage.place(await stage.until_running(), status)
     for _unused in range(2):
         await stage.work()
 
-    assert [message for _unused, reason, message in stage.told.events if reason == "Stopped"] == [told]
+    assert [message for _unused, reason, message in stage.told.events if reason == "Stopped"] == [expected]
 
 
 async def test_a_kernel_panic_is_recorded_before_the_end(stage: Stage) -> None:
@@ -58,7 +58,7 @@ async def test_a_guest_that_never_ran_has_not_stopped(stage: Stage) -> None:
     assert "Stopped" not in [reason for _unused, reason, _unused2 in stage.told.events]
 
 
-@pytest.mark.parametrize("ready", ["False", "True"], ids=["all is said", "it left it ready"])
+@pytest.mark.parametrize("ready", ["False", "True"], ids=["not ready", "still ready"])
 async def test_an_end_that_virt_handler_wrote_is_not_recorded_again(stage: Stage, ready: str) -> None:
     key = await stage.until_running()
     stage.patch_status({"phase": "Succeeded", "conditions": [{"type": "Ready", "status": ready}]})

@@ -107,12 +107,12 @@ async def test_a_failed_run_is_retried_on_another_node_and_reported(stage: Stage
     ((second, body),) = stage.store.list(POD)
     ((avoided,),) = (term["preference"]["matchFields"] for term in body["spec"]["affinity"]["nodeAffinity"][PREFERRED])
     assert avoided == {"key": "metadata.name", "operator": "NotIn", "values": ["node-1"]}
-    assert stage.said[0] == "FurtherAttempt"
+    assert stage.synchronized[0] == "FurtherAttempt"
     (message,) = [message for _unused, reason, message in stage.told.events if reason == "FurtherAttempt"]
     assert "attempt 1 failed on node node-1: UnexpectedAdmissionError: no kvm" in message
     stage.place(second)
     await stage.work()
-    assert (stage.status["phase"], stage.status["attempt"], stage.said) == ("Scheduled", 2, ("", ""))
+    assert (stage.status["phase"], stage.status["attempt"], stage.synchronized) == ("Scheduled", 2, ("", ""))
     assert "reason" not in stage.status
     assert [attempt["nodeName"] for attempt in stage.status["failedAttempts"]] == ["node-1"]
 
@@ -223,7 +223,7 @@ async def test_a_taken_name_is_reported_as_the_objects_problem(stage: Stage, own
     stage.catch_up()
     outcome = await stage.work()
     assert isinstance(outcome.error, Invalid)
-    reason, message = stage.said
+    reason, message = stage.synchronized
     assert reason == "FailedCreate"
     assert key.name in message
     assert "delete it" in message
@@ -254,7 +254,7 @@ async def test_a_refused_pod_is_reported_and_backs_off(stage: Stage, refusal: Ap
     stage.direct.refusals["create Pod"] = refusal
     outcome = await stage.work()
     assert outcome.error is refusal
-    assert stage.said == ("FailedCreate", str(refusal))
+    assert stage.synchronized == ("FailedCreate", str(refusal))
     assert event_reasons(stage) == ["FailedCreate"]
 
 
@@ -321,15 +321,15 @@ async def test_a_volume_that_cannot_be_mounted_is_reported_from_an_event(stage: 
     stage.place(key, {"phase": "Pending"})
     assert stage.reconciler.note_event(about(stage.pod(key))) == WEB
     await stage.work()
-    assert stage.said == ("FailedMount", 'secret "seed" not found')
+    assert stage.synchronized == ("FailedMount", 'secret "seed" not found')
     assert [event[1:] for event in stage.told.events] == [("FailedMount", 'secret "seed" not found')]
     assert stage.reconciler.note_event(about(stage.pod(key))) is None
     stage.reconciler = stage.another()
     await stage.work()
-    assert stage.said == ("FailedMount", 'secret "seed" not found')
+    assert stage.synchronized == ("FailedMount", 'secret "seed" not found')
     stage.place(key)
     await stage.work()
-    assert (stage.status["phase"], stage.said) == ("Scheduled", ("", ""))
+    assert (stage.status["phase"], stage.synchronized) == ("Scheduled", ("", ""))
 
 
 # evidence of death
@@ -340,7 +340,7 @@ async def test_a_lost_pod_is_no_dead_guest(stage: Stage) -> None:
     stage.lose(await stage.until_running())
     await stage.work()
     assert "get Pod" in stage.calls
-    assert (stage.status["phase"], stage.said[0]) == ("Unknown", "LauncherLost")
+    assert (stage.status["phase"], stage.synchronized[0]) == ("Unknown", "LauncherLost")
     await stage.work()
     assert stage.calls == []
 
@@ -565,7 +565,7 @@ async def test_a_deleted_pod_needs_no_readiness_gate(stage: Stage) -> None:
     stage.store.delete(POD, await until_migrated(stage), grace_period_seconds=0)
     await stage.work()
     assert stage.calls.count("patch status of Pod [uid+version]") == 1
-    assert stage.said == ("", "")
+    assert stage.synchronized == ("", "")
 
 
 # the end

@@ -30,7 +30,7 @@ from tests.controlplane.virt_controller.builders import (
     STAMP,
     UP,
     a_condition,
-    a_moved_pod,
+    a_migrated_pod,
     a_pod,
     a_running_pod,
     a_vmi,
@@ -298,7 +298,7 @@ def test_after_the_hand_over_conditions_of_virt_handler_are_kept() -> None:
 
 
 NOT_READY = a_pod("Running", conditions=(a_condition("Ready", "False", "ContainersNotReady"),))
-FOREIGN_GATE = a_moved_pod(gates=(UNPAUSED, "other"))
+FOREIGN_GATE = a_migrated_pod(gates=(UNPAUSED, "other"))
 READINESS: dict[str, tuple[str, str, Any, str, str]] = {
     # phase, reason of the condition Paused, Pod, status, reason
     "guest not running": ("Scheduled", "", UP_POD, "False", "GuestNotRunning"),
@@ -306,9 +306,9 @@ READINESS: dict[str, tuple[str, str, Any, str, str]] = {
     "Pod going": ("Running", "", GOING, "False", "PodTerminating"),
     "Pod without a condition": ("Running", "", a_pod("Running"), "False", "PodConditionMissing"),
     "Pod not ready": ("Running", "", NOT_READY, "False", "ContainersNotReady"),
-    "migrated, its gate is written now": ("Running", "", a_moved_pod(), "True", ""),
+    "migrated, its gate is written now": ("Running", "", a_migrated_pod(), "True", ""),
     "migrated, a foreign gate is missing": ("Running", "", FOREIGN_GATE, "False", "ReadinessGatesNotReady"),
-    "migrated, paused": ("Running", "PausedByUser", a_moved_pod(), "False", "Paused"),
+    "migrated, paused": ("Running", "PausedByUser", a_migrated_pod(), "False", "Paused"),
     "paused by a user": ("Running", "PausedByUser", UP_POD, "False", "Paused"),
     "paused by an I/O error": ("Running", "PausedIOError", UP_POD, "False", "Paused"),
     "paused, Pod not ready": ("Running", "PausedByUser", NOT_READY, "False", "Paused"),

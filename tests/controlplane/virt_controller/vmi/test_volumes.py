@@ -19,7 +19,7 @@ from controlplane.virt_controller.vmi.status import derive_status, grant
 from controlplane.virt_controller.vmi.volumes import describe, volume_status
 from controlplane.virt_controller.vmi.world import World
 from tests.controlplane.virt_controller.builders import a_condition, a_running_pod, a_vmi, vmi_world
-from tests.controlplane.virt_controller.data_volumes import BY_CDI, CLAIMED, DISK, a_claim, a_data_volume, known
+from tests.controlplane.virt_controller.data_volumes import BY_CDI, CLAIMED, DISK, a_claim, a_data_volume, looked_up
 
 MINE, NOBODYS = {"disk": a_claim(BY_CDI)}, {"disk": a_claim()}
 ANOTHER_KIND = {**BY_CDI, "apiVersion": "storage.example/v1"}
@@ -32,7 +32,7 @@ def a_world(volume: Any, claims: Any, volumes: DataVolumeLookup, **status: Any) 
 
 
 def of(phase: str) -> DataVolumeLookup:
-    return known(a_data_volume(phase))
+    return looked_up(a_data_volume(phase))
 
 
 NO_CDI = DataVolumeLookup()
@@ -44,15 +44,15 @@ TABLE: dict[str, tuple[Any, Any, DataVolumeLookup, bool]] = {
     "would be filled while the guest runs": (DISK, PENDING, of("WaitForFirstConsumer"), False),
     "being filled": (DISK, MINE, of("ImportInProgress"), False),
     "filled, claim unseen": (DISK, {}, of("Succeeded"), False),
-    "both unseen": (DISK, {}, known(), False),
-    "gone, its claim has no controller": (DISK, NOBODYS, known(), True),
-    "gone, its claim is still a DataVolume's": (DISK, MINE, known(), False),
+    "both unseen": (DISK, {}, looked_up(), False),
+    "gone, its claim has no controller": (DISK, NOBODYS, looked_up(), True),
+    "gone, its claim is still a DataVolume's": (DISK, MINE, looked_up(), False),
     "no CDI": (DISK, MINE, NO_CDI, False),
     "exists, its claim has no controller yet": (DISK, NOBODYS, of("Pending"), False),
     "a claim, filled": (CLAIMED, MINE, of("Succeeded"), True),
     "a claim, being filled": (CLAIMED, MINE, of("ImportInProgress"), False),
-    "a claim of another kind with that name": (CLAIMED, OTHER_KIND, known(), True),
-    "a claim without a DataVolume": (CLAIMED, NOBODYS, known(), True),
+    "a claim of another kind with that name": (CLAIMED, OTHER_KIND, looked_up(), True),
+    "a claim without a DataVolume": (CLAIMED, NOBODYS, looked_up(), True),
     "a claim without a DataVolume, no CDI": (CLAIMED, NOBODYS, NO_CDI, True),
 }
 
@@ -72,10 +72,10 @@ def test_its_pod_is_created_when_its_disks_are_filled(
         (DISK, MINE, of("Succeeded"), "True", "bound and ready"),
         (DISK, MINE, of("ImportInProgress"), "False", "waits for DataVolumes disk (ImportInProgress)"),
         (DISK, PENDING, of("WaitForFirstConsumer"), "False", "storage.bind.immediate.requested"),
-        (DISK, {}, known(), "False", "disk (not seen)"),
+        (DISK, {}, looked_up(), "False", "disk (not seen)"),
         (DISK, {}, DataVolumeLookup(), "False", "the cluster does not serve DataVolumes; install CDI"),
         (CLAIMED, MINE, of("ImportInProgress"), "False", "waits for DataVolumes disk"),
-        (CLAIMED, NOBODYS, known(), "", ""),
+        (CLAIMED, NOBODYS, looked_up(), "", ""),
     ],
 )
 def test_its_condition_reports_whether_its_disks_are_filled(
@@ -90,7 +90,7 @@ def test_its_condition_reports_whether_its_disks_are_filled(
 
 
 def test_a_missing_claim_without_a_data_volume_is_reported() -> None:
-    new = derive_status(a_world(DISK, {}, known()), None)
+    new = derive_status(a_world(DISK, {}, looked_up()), None)
     assert new is not None
     condition = conditions.find(new.conditions, condition_types.SYNCHRONIZED)
     assert condition is not None
@@ -107,7 +107,9 @@ def test_a_failed_data_volume_ends_the_run_only_before_it_has_a_pod() -> None:
     assert new is not None
     assert (new.phase, new.reason) == ("Failed", "FailedDataVolumeImport")
 
-    trying = known(a_data_volume("ImportInProgress", conditions=[a_condition("Running", "False", "Error", "no host")]))
+    trying = looked_up(
+        a_data_volume("ImportInProgress", conditions=[a_condition("Running", "False", "Error", "no host")])
+    )
     new = derive_status(a_world(DISK, {}, trying), None)
     assert new is None or new.phase == "Scheduling", "CDI tries again by itself"
 
