@@ -70,8 +70,6 @@ class IncomingReconciler:
         return World(
             node=self._node,
             vmi=None,
-            launcher=None,
-            tunnel=None,
             open_tunnels=open_tunnels,
             now=self._clock.now(),
             monotonic=self._clock.monotonic(),

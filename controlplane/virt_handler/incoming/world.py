@@ -26,9 +26,9 @@ class World:
     node: str
     vmi: VirtualMachineInstance | None
     """Its migration names this node as target. None: no longer, but tunnels may still be open."""
-    launcher: Launcher | None
+    launcher: Launcher | None = None
     """The target Pod of the migration."""
-    tunnel: TunnelAddress | None
+    tunnel: TunnelAddress | None = None
     """The address of the open tunnel; None: no tunnel is open for this migration."""
     open_tunnels: frozenset[str] = frozenset()
     """UIDs of this VMI's migrations with an open tunnel."""

@@ -52,15 +52,12 @@ class Operations:
         self._memory = memory
         self._start = DomainStart(record, connection, tools)
 
-    async def perform(self, action: Operation, inputs: OperationInputs) -> None:
-        """Execute an action, and wait for its end."""
-        await self._perform(action, inputs)
-
     @singledispatchmethod
-    async def _perform(self, action: Operation, _inputs: OperationInputs) -> None:
+    async def perform(self, action: Operation, _inputs: OperationInputs) -> None:
+        """Execute an action, and wait for its end."""
         raise TypeError(f"no operation for {type(action).__name__}")
 
-    @_perform.register
+    @perform.register
     async def _prepare_network(self, _action: PrepareNetwork, inputs: OperationInputs) -> None:
         """Set up the Pod's network once per session. The session repairs it from then on."""
         record, vmi = self._record, inputs.vmi
@@ -80,32 +77,32 @@ class Operations:
         self._network.keep(wanted)
         record.publish(is_network_ready=True, interface=interface)
 
-    @_perform.register
+    @perform.register
     async def _start_domain(self, _action: StartDomain, inputs: OperationInputs) -> None:
         began = self._tools.clock.monotonic()
         if inputs.authorize_start is not None:
             await self._start.run(inputs.authorize_start)
             self._tools.started(self._tools.clock.monotonic() - began)
 
-    @_perform.register
+    @perform.register
     async def _shut_down(self, _action: ShutDown, _inputs: OperationInputs) -> None:
         self._record.publish(shutdown_asked_at=self._tools.clock.monotonic())
         await self._connection.run_if_up(lambda guest: guest.shutdown())
 
-    @_perform.register
+    @perform.register
     async def _destroy(self, _action: Destroy, _inputs: OperationInputs) -> None:
         status, kills = self._record.status, is_to_be_killed(self._record.status)
         self._record.publish(destroys=status.destroys + 1, destroy_asked_at=self._tools.clock.monotonic())
         await self._connection.run_if_up(lambda guest: guest.kill() if kills else guest.destroy())
         await self._connection.refresh()
 
-    @_perform.register
+    @perform.register
     async def _resume(self, _action: Resume, _inputs: OperationInputs) -> None:
         now = self._tools.clock.monotonic()
         self._record.publish(resume_asked_at=now, resumes=count_next(self._record.status, now))
         await self._connection.run_if_up(lambda guest: guest.resume())
 
-    @_perform.register
+    @perform.register
     async def _plug_cpus(self, action: PlugCpus, _inputs: OperationInputs) -> None:
         await self._connection.run_if_up(lambda guest: guest.set_vcpus(action.count))
         await self._connection.reread()
@@ -115,7 +112,7 @@ class Operations:
             message = f"libvirt answered that the guest has {action.count} virtual CPUs, but it has {observed.vcpus}"
             raise NoContact(message)
 
-    @_perform.register
+    @perform.register
     async def _plug_memory(self, action: PlugMemory, _inputs: OperationInputs) -> None:
         self._connection.domain.note(())  # the description changes, even if no response comes
         await self._connection.run_if_up(lambda guest: guest.set_memory(action.requested_bytes))

@@ -74,7 +74,7 @@ async def running(up: Node) -> Node:
     return up
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def pair() -> SelfSignedPair:
     return asyncio.run(make_self_signed_pair(NAME))
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.controlplane.as_deployed import RESIDENT, run_as
 from tests.controlplane.hypervisor.hostile import ATTACKS, Hostile
 
@@ -42,6 +44,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.nightly
 def test_memory_of_large_launcher_messages_is_given_back(tmp_path: Path) -> None:
     """It kept 64 MiB after three connections: after one freed block of 16 MiB, malloc took the next from a heap."""
     behave, options = ATTACKS["16 MiB of XML"]

@@ -26,7 +26,7 @@ from controlplane.virt_handler.api_endpoint import server as door_module
 from controlplane.virt_handler.api_endpoint import serving_certificate as own_pair
 from controlplane.virt_handler.api_endpoint.client_ca import use_client_ca
 from controlplane.virt_handler.api_endpoint.server import ApiEndpoint, EndpointTls
-from controlplane.virt_handler.api_endpoint.serving_certificate import SelfSignedPair, make_self_signed_pair
+from controlplane.virt_handler.api_endpoint.serving_certificate import SelfSignedPair
 from tests.controlplane.virt_api.served import DAY, an_authority, now
 
 NAMESPACE, NODE = "virt", "node-1"
@@ -35,11 +35,6 @@ QUESTION = Power(Guest(NODE, "vmi", "pod"), "pause")
 
 def a_caller(authority: KeyPair, uri: str = role_uri(NAMESPACE, VIRT_API_CLIENT), usage: Any = "client") -> KeyPair:
     return issue(authority, Subject("virt-api/client", usage, (), uri), now(), DAY)
-
-
-@pytest.fixture(scope="module")
-def pair() -> SelfSignedPair:
-    return asyncio.run(make_self_signed_pair(NODE))
 
 
 class Opened:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from controlplane.domain import agent as words
-from controlplane.domain.agent import AgentState, Interfaces
+from controlplane.domain.agent import AgentState
 from controlplane.hypervisor.errors import AgentSilent, ResponseTooLong
 from controlplane.virt_handler.launchers import agent as agent_module
 from controlplane.virt_handler.launchers import pace
@@ -24,14 +24,30 @@ from tests.controlplane.virt_handler.fakes import FakeAgent, FakeClock, FakeConn
 ALL = [words.INFO, words.OS, words.FREEZE_STATUS, words.INTERFACES]
 
 
-class Asked:
-    """An Agent, and the states that it published."""
+class Stage:
+    """An Agent, the guest's agent, and the states that were published."""
 
-    def __init__(self, questions: int = 4) -> None:
+    def __init__(self, agent: FakeAgent, questions: asyncio.Semaphore | None = None) -> None:
         self.states: list[AgentState] = []
-        self.clock = FakeClock()
-        self.semaphore = asyncio.Semaphore(questions)
-        self.agent = Agent(self.clock, lambda: 0.5, self.semaphore, self.states.append)
+        self.clock, self.fake = FakeClock(), agent
+        self.agent = Agent(self.clock, lambda: 0.5, questions or asyncio.Semaphore(4), self.states.append)
+        self.guest: FakeGuest | None = None
+
+    @property
+    def asked(self) -> list[str]:
+        return self.fake.asked
+
+    async def look(self, *, is_connected: bool = True, runs: bool = True) -> None:
+        """Let the session see the domain like this."""
+        if self.guest is None:
+            self.guest = await FakeConnection(FakeLibvirtd(VMI_UID)).define(domain_text())
+            self.guest.agent = self.fake
+        self.agent.look(self.guest if runs else None, is_connected=is_connected)
+
+    async def ask(self, command: str) -> str:
+        await self.look()
+        assert self.guest is not None
+        return await self.agent.ask(self.guest, command)
 
     @asynccontextmanager
     async def following(self) -> AsyncIterator[None]:
@@ -48,10 +64,8 @@ class Asked:
         await until(lambda: len(self.states) >= number, f"{number} rounds")
 
 
-async def a_guest(agent: FakeAgent | None) -> FakeGuest:
-    guest = await FakeConnection(FakeLibvirtd(VMI_UID)).define(domain_text())
-    guest.agent = agent
-    return guest
+def a_stage(**answers: Any) -> Stage:
+    return Stage(FakeAgent(**answers))
 
 
 @pytest.fixture
@@ -61,33 +75,35 @@ def quickly(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def test_a_connected_agent_is_asked_and_its_answers_published_once() -> None:
-    stage, agent = Asked(), FakeAgent()
-    guest = await a_guest(agent)
+    stage = a_stage()
     async with stage.following():
-        stage.agent.look(guest, is_connected=False)
+        await stage.look(is_connected=False)
         await stage.rounds(1)
-        assert stage.states == [AgentState()]
-        assert not agent.asked, "nobody is there"
-        stage.agent.look(guest, is_connected=True)
+        assert (stage.states, stage.asked) == ([AgentState()], [])
+        await stage.look()
         await stage.rounds(2)
-    assert agent.asked == ALL
-    (state,) = stage.states[1:]
-    assert state.is_connected
-    assert state.is_whole
+        await stage.look(runs=False)
+        await stage.rounds(3)
+        await stage.look(is_connected=False)
+        await stage.rounds(4)
+    assert stage.asked == ALL
+    state = stage.states[1]
+    assert (state.is_connected, state.is_whole) == (True, True)
     assert state.info is not None
     assert state.info.missing == ()
     assert state.interfaces is not None
     assert [interface.name for interface in state.interfaces.listed] == ["enp1s0"]
+    assert stage.states[2:] == [state, AgentState()], "a paused guest keeps its agent's answers"
 
 
 @pytest.mark.usefixtures("quickly")
 async def test_rarely_changing_answers_are_rarely_asked_for() -> None:
-    stage, agent = Asked(), FakeAgent()
+    stage = a_stage()
     async with stage.following():
         stage.clock.seconds += 1e9  # the token bucket is not under test
-        stage.agent.look(await a_guest(agent), is_connected=True)
-        await until(lambda: len(agent.asked) >= 4 + 14 + 4, "sixteen rounds", clock=_Rushing(stage.clock))
-    assert agent.asked[:22] == [*ALL, *[words.INTERFACES] * 14, *ALL]
+        await stage.look()
+        await until(lambda: len(stage.asked) >= 4 + 14 + 4, "sixteen rounds", clock=_Rushing(stage.clock))
+    assert stage.asked[:22] == [*ALL, *[words.INTERFACES] * 14, *ALL]
 
 
 class _Rushing(FakeClock):
@@ -105,38 +121,16 @@ class _Rushing(FakeClock):
         self._other.seconds += 3600
 
 
-async def test_a_paused_guest_is_not_asked_and_keeps_its_agent() -> None:
-    agent = FakeAgent()
-    stage, guest = Asked(), await a_guest(agent)
-    async with stage.following():
-        stage.agent.look(guest, is_connected=True)
-        await stage.rounds(1)
-        stage.agent.look(None, is_connected=True)
-        await stage.rounds(2)
-    assert agent.asked == ALL
-    assert stage.states[1] == stage.states[0]
-
-
 @pytest.mark.usefixtures("quickly")
 async def test_an_agent_that_is_silent_at_first_is_asked_everything_later(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(agent_module, "_ALL_EVERY", 1_000_000)
-    agent = FakeAgent(info=AgentSilent("no"))
-    stage = Asked()
+    stage = a_stage(info=AgentSilent("no"))
     async with stage.following():
-        stage.agent.look(await a_guest(agent), is_connected=True)
+        await stage.look()
         await stage.rounds(1)
         assert stage.states[0] == AgentState(is_connected=True)
-        agent.answers["guest-info"] = FakeAgent().answers["guest-info"]
+        stage.fake.answers["guest-info"] = FakeAgent().answers["guest-info"]
         await until(lambda: stage.states[-1].is_whole, "everything")
-
-
-async def test_answers_before_a_silence_are_published() -> None:
-    stage = Asked()
-    async with stage.following():
-        stage.agent.look(await a_guest(FakeAgent(get_osinfo=AgentSilent("no"))), is_connected=True)
-        await stage.rounds(1)
-    assert stage.states[0].info is not None
-    assert not stage.states[0].is_whole
 
 
 @pytest.mark.parametrize("answers_between", [False, True])
@@ -151,45 +145,47 @@ async def test_a_reconnected_silent_agent_keeps_its_silences_until_it_answers(
         return 1_000_000.0
 
     monkeypatch.setattr(pace.Rounds, "next", rest)
-    agent, stage = FakeAgent(info=AgentSilent("no")), Asked()
+    stage, answer = a_stage(), FakeAgent().answers["guest-info"]
     async with stage.following():
         for number in range(3):
-            agent.answers["guest-info"] = (
-                FakeAgent().answers["guest-info"] if answers_between and number == 1 else AgentSilent("no")
-            )
-            stage.agent.look(await a_guest(agent), is_connected=True)
+            answers = answers_between and number == 1
+            stage.fake.answers["guest-info"] = answer if answers else AgentSilent("no")
+            await stage.look()
             await stage.rounds(2 * number + 1)
-            stage.agent.look(None, is_connected=False)
+            await stage.look(runs=False, is_connected=False)
             await stage.rounds(2 * number + 2)
     assert silences == ([1, 0, 1] if answers_between else [1, 2, 3])
 
 
 @pytest.mark.parametrize(
-    ("answers", "expected"),
+    ("answers", "has_info", "has_os", "is_cut"),
     [
-        ({"network_get_interfaces": ResponseTooLong("too long")}, Interfaces(is_cut=True)),
-        ({"get_osinfo": None}, None),
-        ({"get_osinfo": "no JSON", "info": '{"return":[]}'}, None),
+        ({"get_osinfo": AgentSilent("no")}, True, False, None),
+        ({"network_get_interfaces": ResponseTooLong("too long")}, True, True, True),
+        ({"get_osinfo": None}, True, False, False),
+        ({"get_osinfo": "no JSON", "info": '{"return":[]}'}, False, False, False),
     ],
-    ids=["too many interfaces", "a command that it has not", "nonsense"],
+    ids=["silence", "too many interfaces", "unknown command", "malformed"],
 )
 async def test_one_failed_command_does_not_hide_the_other_answers(
-    answers: dict[str, Any], expected: Interfaces | None
+    answers: dict[str, Any], has_info: bool, has_os: bool, is_cut: bool | None
 ) -> None:
-    stage = Asked()
+    """After a silence nothing more is asked."""
+    stage = a_stage(**answers)
     async with stage.following():
-        stage.agent.look(await a_guest(FakeAgent(**answers)), is_connected=True)
+        await stage.look()
         await stage.rounds(1)
-    assert stage.states[0].interfaces is not None
-    assert stage.states[0].interfaces == expected or stage.states[0].interfaces.listed
+    (state,) = stage.states
+    assert (state.info is not None, state.os is not None) == (has_info, has_os)
+    assert (None if state.interfaces is None else state.interfaces.is_cut) is is_cut
 
 
 @pytest.mark.usefixtures("quickly")
 async def test_a_flapping_agent_is_published_with_back_off() -> None:
-    stage, guest = Asked(), await a_guest(FakeAgent())
+    stage = a_stage()
     async with stage.following():
         for number in range(1000):
-            stage.agent.look(guest, is_connected=number % 2 == 0)
+            await stage.look(is_connected=number % 2 == 0)
             await asyncio.sleep(0)
             await asyncio.sleep(0)
     assert len(stage.states) <= 31
@@ -198,110 +194,96 @@ async def test_a_flapping_agent_is_published_with_back_off() -> None:
 @pytest.mark.usefixtures("quickly")
 async def test_periodic_rounds_leave_the_burst_for_reconnects() -> None:
     """Otherwise an agent that was connected for a while would be seen a minute late after a reconnect."""
-    stage, agent = Asked(), FakeAgent()
-    guest = await a_guest(agent)
+    stage = a_stage()
     async with stage.following():
-        stage.agent.look(guest, is_connected=True)
+        await stage.look()
         await stage.rounds(30)
-        stage.agent.look(guest, is_connected=False)
-        await until(lambda: stage.states[-1] == AgentState(), "it is said to be gone")
-        stage.agent.look(guest, is_connected=True)
-        await until(lambda: stage.states[-1].is_connected, "and to be there")
+        await stage.look(is_connected=False)
+        await until(lambda: stage.states[-1] == AgentState(), "a disconnected agent")
+        await stage.look()
+        await until(lambda: stage.states[-1].is_connected, "a connected agent")
 
 
 async def test_concurrent_questions_are_limited_across_cancelled_callers() -> None:
     """An answer can take megabytes until it proves too long."""
-    agents = [FakeAgent() for _unused in range(5)]
-    stages = [Asked() for _unused in agents]
     shared = asyncio.Semaphore(2)
-    for stage, agent in zip(stages, agents, strict=True):
-        agent.may_answer.clear()
-        stage.agent = Agent(stage.clock, lambda: 0.5, shared, stage.states.append)
-    askers = [
-        asyncio.create_task(stage.agent.ask(await a_guest(agent), words.OS))
-        for stage, agent in zip(stages, agents, strict=True)
-    ]
-    await until(lambda: sum(len(agent.asked) for agent in agents) == 2, "two questions")
+    stages = [Stage(FakeAgent(), shared) for _unused in range(5)]
+    for stage in stages:
+        stage.fake.may_answer.clear()
+    askers = [asyncio.create_task(stage.ask(words.OS)) for stage in stages]
+    await until(lambda: sum(len(stage.asked) for stage in stages) == 2, "two questions")
     for task in askers[:2]:
         task.cancel()
     for _unused in range(20):
         await asyncio.sleep(0)
-    assert sum(len(agent.asked) for agent in agents) == 2, "theirs are under way yet"
-    for agent in agents:
-        agent.may_answer.set()
+    assert sum(len(stage.asked) for stage in stages) == 2, "theirs are still under way"
+    for stage in stages:
+        stage.fake.may_answer.set()
     await asyncio.gather(*askers[2:])
-    assert sum(len(agent.asked) for agent in agents) == 5
+    assert sum(len(stage.asked) for stage in stages) == 5
 
 
 async def test_a_launcher_gets_one_question_at_a_time() -> None:
-    stage, agent = Asked(), FakeAgent()
-    agent.may_answer.clear()
-    guest = await a_guest(agent)
-    askers = [asyncio.create_task(stage.agent.ask(guest, command)) for command in ALL]
-    await until(lambda: bool(agent.asked), "a question")
+    stage = a_stage()
+    stage.fake.may_answer.clear()
+    askers = [asyncio.create_task(stage.ask(command)) for command in ALL]
+    await until(lambda: bool(stage.asked), "a question")
     for _unused in range(20):
         await asyncio.sleep(0)
-    assert agent.asked == [words.INFO]
-    agent.may_answer.set()
+    assert stage.asked == [words.INFO]
+    stage.fake.may_answer.set()
     await asyncio.gather(*askers)
-    assert agent.asked == ALL
+    assert stage.asked == ALL
 
 
 async def test_a_bug_while_asking_costs_no_connection(caplog: pytest.LogCaptureFixture) -> None:
-    stage = Asked()
-    agent = FakeAgent(info=ZeroDivisionError("a bug"))
+    stage = a_stage(info=ZeroDivisionError("a bug"))
     async with stage.following():
-        stage.agent.look(await a_guest(agent), is_connected=True)
+        await stage.look()
         await until(lambda: "bug in asking an agent" in caplog.text, "the line")
 
 
 async def test_answers_for_users_are_cached_for_a_moment() -> None:
-    """A user with read access must not keep the launcher busy."""
-    stage, agent = Asked(), FakeAgent(get_users=None)
-    stage.agent.look(await a_guest(agent), is_connected=True)
-    wanted = [words.OS, "guest-get-users"]
+    """A user with read access must not keep the launcher busy. A reconnected agent may be another one."""
+    stage, wanted = a_stage(get_users=None), [words.OS, "guest-get-users"]
+    await stage.look()
     many = await asyncio.gather(*(stage.agent.inquire(wanted) for _unused in range(5)))
     assert [set(answers) for answers in many] == [{words.OS}] * 5, "what it refuses is missing"
-    assert agent.asked == wanted
+    assert stage.asked == wanted
     stage.clock.seconds += FRESH_SECONDS
     await stage.agent.inquire(wanted)
-    assert agent.asked == wanted * 2
+    assert stage.asked == wanted * 2
+    await stage.look(is_connected=False)
+    await stage.look()
+    await stage.agent.inquire(wanted)
+    assert stage.asked == wanted * 3
 
 
 @pytest.mark.parametrize(
-    ("is_connected", "runs", "said"), [(False, True, "does not have guest agent"), (True, False, "VMI is paused")]
+    ("is_connected", "runs", "refusal"), [(False, True, "does not have guest agent"), (True, False, "VMI is paused")]
 )
-async def test_an_unavailable_agent_is_not_asked(is_connected: bool, runs: bool, said: str) -> None:
-    stage, agent = Asked(), FakeAgent()
-    stage.agent.look(await a_guest(agent) if runs else None, is_connected=is_connected)
-    with pytest.raises(NoAgent, match=said):
+async def test_an_unavailable_agent_is_not_asked(is_connected: bool, runs: bool, refusal: str) -> None:
+    stage = a_stage()
+    await stage.look(is_connected=is_connected, runs=runs)
+    with pytest.raises(NoAgent, match=refusal):
         await stage.agent.inquire([words.OS])
-    assert not agent.asked
-
-
-async def test_a_silent_agent_gets_one_question_per_request() -> None:
-    stage, agent = Asked(), FakeAgent(get_osinfo=AgentSilent("no answer"))
-    stage.agent.look(await a_guest(agent), is_connected=True)
-    with pytest.raises(AgentSilent):
-        await stage.agent.inquire([words.OS, words.INFO])
-    assert agent.asked == [words.OS]
+    assert not stage.asked
 
 
 async def test_a_silent_agent_is_asked_for_users_rarely() -> None:
     """Otherwise a few silent agents and one busy user would take all of a node's questions."""
-    stage, agent = Asked(), FakeAgent(get_osinfo=AgentSilent("no answer"))
-    guest = await a_guest(agent)
-    stage.agent.look(guest, is_connected=True)
+    stage = a_stage(get_osinfo=AgentSilent("no answer"))
+    await stage.look()
     with pytest.raises(AgentSilent):
-        await stage.agent.inquire([words.OS])
+        await stage.agent.inquire([words.OS, words.INFO])
     with pytest.raises(NoAgent, match="did not answer; it is asked again in 10 s"):
         await stage.agent.inquire([words.INFO])
-    assert agent.asked == [words.OS]
+    assert stage.asked == [words.OS]
     stage.clock.seconds += pace.FIRST_SECONDS
     await stage.agent.inquire([words.INFO])
     with pytest.raises(AgentSilent):
         await stage.agent.inquire([words.OS])
-    stage.agent.look(None, is_connected=True)
-    stage.agent.look(guest, is_connected=True)
+    await stage.look(runs=False)
+    await stage.look()
     await stage.agent.inquire([words.INFO])
-    assert agent.asked[-1] == words.INFO, "it may be another by now"
+    assert stage.asked[-1] == words.INFO, "it may be another agent by now"

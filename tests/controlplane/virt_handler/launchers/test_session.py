@@ -101,7 +101,7 @@ async def stage() -> Stage:
 
 
 def test_every_action_of_a_session_has_its_operation() -> None:
-    dispatcher = vars(Operations)["_perform"].dispatcher
+    dispatcher = vars(Operations)["perform"].dispatcher
     assert set(get_args(Operation)) == set(dispatcher.registry) - {object}
 
 
