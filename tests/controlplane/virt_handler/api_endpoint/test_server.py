@@ -237,6 +237,9 @@ def test_the_client_ca_comes_from_the_api_service(pair: SelfSignedPair, caplog: 
     use_client_ca(tls, an_api_service(base64.b64encode(an_authority("ours").certificate).decode()))
     good = tls._current
     assert tls.is_ready
+    for context in (good, tls.listening):
+        assert context is not None
+        assert (context.minimum_version, context.verify_mode) == (ssl.TLSVersion.TLSv1_3, ssl.CERT_REQUIRED)
 
     for broken in (7, "%%%", base64.b64encode(b"no certificate").decode()):
         use_client_ca(tls, an_api_service(broken))

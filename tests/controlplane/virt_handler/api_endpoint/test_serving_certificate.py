@@ -6,12 +6,13 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 from typing import Any
 
 import pytest
 
 from controlplane.virt_handler.api_endpoint import serving_certificate as own_pair
-from controlplane.virt_handler.api_endpoint.serving_certificate import PairError, make_self_signed_pair
+from controlplane.virt_handler.api_endpoint.serving_certificate import PairError, SelfSignedPair, make_self_signed_pair
 from tests.controlplane.virt_handler.builders import NODE
 
 
@@ -53,3 +54,11 @@ async def test_a_child_that_hangs_is_killed(monkeypatch: pytest.MonkeyPatch) -> 
     with pytest.raises(PairError, match="not made within"):
         await make_self_signed_pair(NODE)
     assert child.is_killed
+
+
+def test_a_key_pair_fits_an_annotation_and_does_not_show_its_key(capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+    own_pair.main("n" * 253, "peer")
+    certificate, end, key = capsysbinary.readouterr().out.partition(b"-----END CERTIFICATE-----\n")
+    pair = SelfSignedPair(certificate + end, key)
+    assert "PRIVATE" not in repr(pair)
+    assert len(base64.b64encode(pair.der)) <= 1024

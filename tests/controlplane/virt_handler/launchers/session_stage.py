@@ -40,6 +40,7 @@ class FakeNode(NodeClient):
         self.has_launcher.set()
         self.opened: list[int] = []
         self.networks: list[Masquerade] = []
+        self.capabilities: list[tuple[str, bool]] = []
 
     async def open_socket(self, pod_uid: str) -> LauncherSocket:
         await self.has_launcher.wait()
@@ -47,7 +48,7 @@ class FakeNode(NodeClient):
         return LauncherSocket(self.opened[-1])
 
     async def give_capabilities(self, pod_uid: str, *, with_kvm: bool) -> None:
-        """Save nothing."""
+        self.capabilities.append((pod_uid, with_kvm))
 
     async def set_up_network(self, pod_uid: str, wanted: Masquerade) -> PodInterface:
         self.networks.append(wanted)

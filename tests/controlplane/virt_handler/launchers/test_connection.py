@@ -102,6 +102,7 @@ async def test_a_launcher_is_connected_after_the_grant_and_while_it_has_a_socket
     async with stage.running():
         await until(lambda: stage.status.is_here, "its socket")
         assert stage.libvirtd.dials == 0, "before the grant"
+        assert stage.node.capabilities == [(POD_UID, False)]
         stage.session.admit()
         await until(lambda: stage.status.is_connected, "a connection")
 

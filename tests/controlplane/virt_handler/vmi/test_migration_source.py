@@ -79,6 +79,10 @@ def world(vmi: VirtualMachineInstance, state: State = RUNNING, **fields: Any) ->
     return a_world(vmi, a_launcher(status, failed_operation=fields.pop("failed_operation", None)), **fields)
 
 
+def in_phase(phase: str, vmi: VirtualMachineInstance) -> VirtualMachineInstance:
+    return msgspec.structs.replace(vmi, status=msgspec.structs.replace(vmi.status, phase=phase))
+
+
 OVER = stopping(completed=True, failed=True)
 BY_MONITOR = msgspec.structs.replace(
     ready().status, conditions=(Condition(type="Paused", status="True", reason="PausedByMigrationMonitor"),)
@@ -90,12 +94,17 @@ ROWS: dict[str, tuple[World, Plan[Action]]] = {
     "ready, paused by a user": (world(ready(paused=True), WHOLE), Plan((BEGIN,))),
     "ready, a user's pause is not reported yet": (world(ready(), WHOLE), Plan()),
     "ready, a former pause is still reported": (world(ready(paused=True)), Plan()),
+    "ready, phase Unknown": (world(in_phase("Unknown", ready())), Plan()),
     "begun by this process": (world(begun(), transfer=SENDING), Plan()),
     "ready, and the start is not seen yet": (world(ready(), transfer=SENDING), Plan()),
     "this process has failed": (world(ready(), transfer=BROKEN), Plan()),
     "begun by another process": (world(begun()), Plan()),
     "cancelled before it began": (world(ready(abortRequested=True)), Plan()),
     "cancelled": (world(begun(abortRequested=True), transfer=SENDING), Plan((ABORT,), 5.0)),
+    "cancelled, a former pause is still reported": (
+        world(begun(abortRequested=True, paused=True), transfer=SENDING),
+        Plan((ABORT,), 5.0),
+    ),
     "cancelled, abort requested": (
         world(begun(abortRequested=True), transfer=Transfer(MIGRATION, abort_asked_at=998.0)),
         Plan(requeue_after=3.0),
