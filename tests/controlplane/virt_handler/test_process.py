@@ -1,12 +1,14 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The whole virt-handler process: it watches its own node only, and reconciles only with complete caches."""
+"""The whole virt-handler process: what it watches, when it reconciles, and when its node is schedulable."""
 
 from __future__ import annotations
 
+import asyncio
 import base64
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 from urllib.parse import parse_qs
 
 import aiohttp
@@ -25,6 +27,8 @@ from controlplane.api.objects.resources import (
     Key,
     Resource,
 )
+from controlplane.engine.clock import SystemClock
+from controlplane.kube.lease import Heartbeat
 from controlplane.links.handler import (
     PATH,
     Answer,
@@ -41,6 +45,7 @@ from controlplane.links.handler import (
 from controlplane.links.node.messages import KvmFinding, NodeState
 from controlplane.tls.certificates import KeyPair, Subject, issue
 from controlplane.tls.contexts import VIRT_API_CLIENT, client_context, role_uri
+from controlplane.virt_handler import __main__ as virt_handler
 from controlplane.virt_handler.node.labels import CONTROL_PLANE, KVM_USABLE
 from controlplane.virt_handler.vmi.reconciler import VmiReconciler
 from controlplane.virt_handler.vmi.world import World
@@ -49,7 +54,8 @@ from tests.controlplane.kube.late_api import settle
 from tests.controlplane.virt_api.served import DAY, an_authority, now
 from tests.controlplane.virt_handler.builders import NODE as NAME
 from tests.controlplane.virt_handler.builders import POD_UID, VMI_UID
-from tests.controlplane.virt_handler.wired import NAMESPACE, NODE_KEY, Stage
+from tests.controlplane.virt_handler.fakes import LEASE_SECONDS
+from tests.controlplane.virt_handler.wired import NAMESPACE, NODE_KEY, WEB, Stage
 
 KVM, TUN = "devices.kubevirt.io/kvm", "devices.kubevirt.io/tun"
 GUEST = Guest(NAME, VMI_UID, POD_UID)
@@ -228,3 +234,90 @@ async def _ask(stage: Stage, caller: KeyPair, question: Question) -> Answer:
         session.post(url, data=encode(question), server_hostname=name) as response,
     ):
         return read_answer(await response.read())
+
+
+class LaterClock(SystemClock):
+    """The system clock plus the time for which the host was suspended."""
+
+    suspended = 0.0
+
+    def monotonic(self) -> float:
+        return super().monotonic() + self.suspended
+
+
+@dataclass
+class Host:
+    """A suspended host, as its processes see it."""
+
+    clock: LaterClock
+    due: asyncio.Event
+    """Set when the next heartbeat is due."""
+
+    def wake_up(self, seconds: float) -> None:
+        self.clock.suspended += seconds
+        self.due.set()
+
+
+@pytest.fixture
+def host(monkeypatch: pytest.MonkeyPatch) -> Host:
+    host = Host(LaterClock(), asyncio.Event())
+
+    async def until_due(_seconds: float) -> None:
+        await host.due.wait()
+        host.due.clear()
+
+    monkeypatch.setattr(virt_handler, "SystemClock", lambda: host.clock)
+    monkeypatch.setattr(virt_handler, "Heartbeat", partial(Heartbeat, sleep=until_due))
+    return host
+
+
+async def until_schedulable_is(stage: Stage, value: str) -> None:
+    """Wait until the schedulable label has this value and stays."""
+    await stage.until(lambda: stage.node["metadata"].get("labels", {}).get(SCHEDULABLE) == value)
+    await settle()
+    assert stage.node["metadata"]["labels"][SCHEDULABLE] == value
+
+
+async def offer(stage: Stage) -> None:
+    await stage.virt_node.offer.update(NodeState(KvmFinding(is_usable=True)))
+
+
+@pytest.fixture
+def offering(launcher: Stage) -> Stage:
+    launcher.api.set(NODE, NODE_KEY, {})
+    return launcher
+
+
+async def test_a_recovering_node_is_unschedulable_and_starts_guests_right_after(offering: Stage) -> None:
+    """The next label check is a minute away, and no event enqueues the waiting VMIs."""
+    offering.api.hold_get(WEB)
+    async with offering.running():
+        await offer(offering)
+        await until_schedulable_is(offering, "false")
+        assert offering.phase == "Scheduled"
+        offering.api.release()
+        await until_schedulable_is(offering, "true")
+        await offering.until(lambda: offering.phase == "Running")
+
+
+async def test_a_node_is_not_recovered_before_its_pods_are_listed(offering: Stage) -> None:
+    """Without known launchers the recovery has no question to ask and would end at once."""
+    offering.api.hold("list", POD)
+    async with offering.running():
+        await offer(offering)
+        await until_schedulable_is(offering, "false")
+        offering.api.release()
+        await until_schedulable_is(offering, "true")
+
+
+async def test_a_suspended_node_recovers_at_its_next_heartbeat(offering: Stage, host: Host) -> None:
+    """A timer for the end of the Lease would fire late, by the whole suspension."""
+    async with offering.running():
+        await offer(offering)
+        await until_schedulable_is(offering, "true")
+        await offering.until(lambda: offering.phase == "Running")
+        offering.api.hold_get(WEB)
+        host.wake_up(LEASE_SECONDS + 1)
+        await until_schedulable_is(offering, "false")
+        offering.api.release()
+        await until_schedulable_is(offering, "true")

@@ -107,3 +107,15 @@ async def test_connected_launchers_are_asked_about_first_in_the_next_recovery(st
     server.asked.clear()
     await come_back(stage, 1)
     assert server.asked == ["web", "away"]
+
+
+async def test_unanswered_questions_do_not_delay_the_answered_ones(stage: Stage, server: Server) -> None:
+    """Only an API server that answers nothing is spared further questions."""
+    a_guest(stage, "mine")
+    own(stage, "mine")
+    server.mute = {f"mute-{number}" for number in range(40)}
+    for name in sorted(server.mute):
+        a_guest(stage, name)
+    gone = a_guest(stage, "gone")
+    await stage.play(0.01)
+    assert gone.ends == 1
