@@ -24,7 +24,7 @@ from controlplane.kube import cache
 from controlplane.virt_controller.controllers import CONTROLLERS, INDEXES
 from controlplane.virt_controller.dependencies import Dependencies
 from controlplane.virt_controller.settings import Settings
-from tests.controlplane.simulation.controller import Told
+from tests.controlplane.simulation.controller import RecordedEvents
 from tests.support.clock import SimulatedClock
 from tests.support.store import RESOURCES, Store
 
@@ -74,7 +74,7 @@ class Storm:
             read_only={},
             api=remembering,
             clock=self.clock,
-            events=Told(),
+            events=RecordedEvents(),
             settings=Settings(namespace="kubevirt", launcher_image="launcher"),
             configuration=KubeVirtConfiguration,
             node_labels=lambda _name: {},

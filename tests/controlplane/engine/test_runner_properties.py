@@ -21,8 +21,8 @@ from controlplane.engine.errors import Conflict, Forbidden, NotFound, NotLeader,
 from controlplane.engine.plan import Outcome, Plan, RefusedStep
 from controlplane.engine.reconcile import ROUNDS
 from controlplane.engine.runner import Runner
+from tests.controlplane.engine.watched_queue import LAST_SECONDS, WatchedQueue
 from tests.controlplane.simulation.loop import HandTurnedLoop
-from tests.controlplane.simulation.watched_queue import LAST_SECONDS, WatchedQueue
 from tests.support.calls import Call
 from tests.support.clock import SimulatedClock, WrongClock
 

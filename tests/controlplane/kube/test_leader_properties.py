@@ -16,7 +16,7 @@ import pytest
 
 from controlplane.api.objects.resources import LEASE, Key
 from controlplane.kube.leader import ElectionTiming, Leadership, LeadershipLostError
-from tests.controlplane.simulation.answers import Asked
+from tests.controlplane.simulation.answers import Request
 from tests.controlplane.simulation.loop import Unwatched
 from tests.controlplane.simulation.process import Process
 from tests.support.calls import READ, CallingApi, Fate
@@ -84,7 +84,7 @@ class Candidate(Process):
         is_given_back = any(request.call.verb == "patch" for request in self.passes)
         assert is_given_back or not is_leader, f"{self.name} stops and keeps the Lease"
 
-    def broken_promise(self, asked: Asked) -> str | None:
+    def broken_promise(self, asked: Request) -> str | None:
         if asked.call.verb == READ:
             return None
         if asked.call.verb == "create":
@@ -99,7 +99,7 @@ class Candidate(Process):
             return None if before["holderIdentity"] == self.name else "it gives back what another holds"
         return self._may_take(asked, spec, before)
 
-    def _may_take(self, asked: Asked, spec: dict[str, object], before: dict[str, object]) -> str | None:
+    def _may_take(self, asked: Request, spec: dict[str, object], before: dict[str, object]) -> str | None:
         holder, transitions = before["holderIdentity"], int(str(before.get("leaseTransitions", 0)))
         change = asked.store.history[int(asked.call.asked["resource_version"]) - 1]
         stood, lasts = asked.store.now - change.at, min(float(str(before["leaseDurationSeconds"])), LONGEST_SECONDS)

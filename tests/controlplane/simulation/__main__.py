@@ -10,14 +10,16 @@ import logging
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 
-from tests.controlplane.simulation.run import Failure, Simulation
-from tests.controlplane.simulation.transit import TransitPlay
+from tests.controlplane.simulation.machines.play import MachinePlay
+from tests.controlplane.simulation.migrations.play import MigrationPlay
 from tests.support.breach import Breach
+
+MIGRATION_STEPS = 10
+"""One migration step for this many steps of machines: a migration step does more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,32 +28,34 @@ class Result:
     steps: int
     writes: int
     faults: Counter[str]
-    coverage: Counter[tuple[str, str, str]]
+    phases: Counter[str]
     failure: str = ""
 
 
-def run_seed(seed: int, steps: int) -> Result:
+def run_seed(seed: int, steps: int, *, play: str) -> Result:
+    """Run one seed. play: "migrations", or "all" for both plays."""
     logging.disable(logging.CRITICAL)
-    simulation = Simulation(seed)
-    text = ""
-    try:
-        simulation.run(steps)
-    except Failure as failure:
-        text = str(failure)
-    world = simulation.world
-    return Result(seed, world.steps, world.store.version, world.faults, world.coverage, text)
+    result = _run(MigrationPlay(seed), steps if play == "migrations" else steps // MIGRATION_STEPS)
+    if play == "migrations" or result.failure:
+        return result
+    machines = _run(MachinePlay(seed), steps)
+    return Result(
+        seed,
+        result.steps + machines.steps,
+        result.writes + machines.writes,
+        result.faults + machines.faults,
+        result.phases + machines.phases,
+        machines.failure,
+    )
 
 
-def move_machines(seed: int, steps: int) -> Result:
-    """Run the simulation of migrations alone."""
-    logging.disable(logging.CRITICAL)
-    play, text = TransitPlay(seed), ""
+def _run(play: MachinePlay | MigrationPlay, steps: int) -> Result:
+    failure = ""
     try:
         play.run(steps)
     except Breach as breach:
-        text = str(breach)
-    ended = Counter({f"migrations {phase}": count for phase, count in play.outcomes.items()})
-    return Result(seed, play.steps, play.writes, Counter(play.struck) + ended, Counter(), text)
+        failure = str(breach)
+    return Result(play.seed, play.steps, play.writes, play.faults, play.phases, failure)
 
 
 def main() -> int:
@@ -65,36 +69,31 @@ def main() -> int:
     arguments = parser.parse_args()
     seeds = range(arguments.seed, arguments.seed + arguments.seeds)
     began = time.perf_counter()
-    run = partial(move_machines if arguments.play == "migrations" else run_seed, steps=arguments.steps)
+    run = partial(run_seed, steps=arguments.steps, play=arguments.play)
     if arguments.workers > 1:
         with ProcessPoolExecutor(arguments.workers) as pool:
             results = list(pool.map(run, seeds))
     else:
         results = list(map(run, seeds))
     sys.stdout.write(_report(results, time.perf_counter() - began))
-    broken = [item for item in results if item.failure]
-    for item in broken:
+    broken = [result for result in results if result.failure]
+    for result in broken:
         play = "" if arguments.play == "all" else f" PLAY={arguments.play}"
-        again = f"make simulate STEPS={arguments.steps} SEED={item.seed}{play}"
-        sys.stderr.write(f"{item.failure}\n\nrepeat with: {again}\n")
+        again = f"make simulate STEPS={arguments.steps} SEED={result.seed}{play}"
+        sys.stderr.write(f"{result.failure}\n\nrepeat with: {again}\n")
     return 1 if broken else 0
 
 
-def _report(results: Iterable[Result], seconds: float) -> str:
-    results = tuple(results)
+def _report(results: list[Result], seconds: float) -> str:
     faults: Counter[str] = sum((result.faults for result in results), Counter())
-    coverage: Counter[tuple[str, str, str]] = sum((result.coverage for result in results), Counter())
+    phases: Counter[str] = sum((result.phases for result in results), Counter())
     broken = [result.seed for result in results if result.failure]
-    lines = ["faults: " + ", ".join(f"{kind} {count}" for kind, count in faults.most_common())]
-    pairs: dict[tuple[str, str], list[str]] = {}
-    for (before, after, fault), count in sorted(coverage.items()):
-        pairs.setdefault((before, after), []).append(f"{fault} {count}")
-    lines += [f"{before or 'none'} -> {after}: {', '.join(found)}" for (before, after), found in pairs.items()]
     outcome = f"broken: seeds {broken}" if broken else "nothing broken, nothing stuck"
-    lines.append(
-        f"{len(results)} seeds: {sum(result.steps for result in results)} steps, {faults.total()} faults, "
-        f"{sum(result.writes for result in results)} writes, {len(pairs)} kinds of phase change after "
-        f"{len({fault for _unused, _unused, fault in coverage})} faults, {seconds:.1f} s: {outcome}"
+    steps, writes = sum(result.steps for result in results), sum(result.writes for result in results)
+    lines = (
+        "faults: " + ", ".join(f"{kind} {count}" for kind, count in faults.most_common()),
+        "phases: " + ", ".join(f"{kind} {count}" for kind, count in sorted(phases.items())),
+        f"{len(results)} seeds: {steps} steps, {faults.total()} faults, {writes} writes, {seconds:.1f} s: {outcome}",
     )
     return "\n".join(lines) + "\n"
 

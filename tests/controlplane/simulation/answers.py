@@ -32,19 +32,11 @@ class Answer:
     """The object, or the state on the node; None: there is no such object."""
 
 
-@dataclass(frozen=True, slots=True)
-class _State:
-    uid: str
-    version: int
-    is_gone: bool
-
-
 class Answers:
     """The newest response to each request."""
 
     def __init__(self) -> None:
         self._newest: dict[tuple[str, Key], Answer] = {}
-        self._newest_state: dict[tuple[str, Key], _State] = {}
         self._made: set[tuple[str, Key]] = set()
         self._tried: dict[tuple[str, Key], int] = {}
         """The version of the store at the last create of an object, successful or not."""
@@ -53,9 +45,8 @@ class Answers:
         self.was_refused = False
         """A write was refused, for a reason in the object."""
 
-    def take(self, call: Call, result: Any, error: Exception | None, version: int, *, known: str = "") -> None:
-        """Record a response. known: UID of the cached object at the time of the request."""
-        self._note_state(call, result, error, known)
+    def take(self, call: Call, result: Any, error: Exception | None, version: int) -> None:
+        """Record a response."""
         if call.is_question and (error is None or isinstance(error, NotFound)):
             kept = self._newest.get((call.kind, call.key))
             if kept is None or kept.version <= version:  # otherwise a later request was answered first
@@ -70,34 +61,6 @@ class Answers:
             self._ended.add((call.kind, call.asked["uid"]))
         is_refusal = isinstance(error, ApiError) and not isinstance(error, NOT_REFUSED)
         self.was_refused |= call.is_write and is_refusal
-
-    def outdated(self, store: Store, kind: str, key: Key, shown: Json | None) -> str | None:
-        """Return how the shown object is older than the newest response about it."""
-        newest = self._newest_state.get((kind, key))
-        if newest is None or shown is None or shown["metadata"]["uid"] != newest.uid:
-            return None
-        version = int(shown["metadata"]["resourceVersion"])
-        if newest.is_gone:
-            if was_hidden(store, kind, newest.uid):
-                return None
-            return f"{kind} {key} is shown, and it was answered that it is gone"
-        is_older = version < newest.version
-        return (
-            f"{kind} {key} is shown as of {version}, and its state of {newest.version} was answered"
-            if is_older
-            else None
-        )
-
-    def _note_state(self, call: Call, result: Any, error: Exception | None, known: str) -> None:
-        at = (call.kind, call.key)
-        if isinstance(error, NotFound) and call.verb in (READ, "delete") and known:
-            self._newest_state[at] = _State(known, 0, is_gone=True)
-        elif error is None and isinstance(result, dict):
-            meta, kept = result["metadata"], self._newest_state.get(at)
-            version = int(meta["resourceVersion"])
-            if kept is None or kept.uid != meta["uid"] or (version > kept.version and not kept.is_gone):
-                is_gone = "deletionTimestamp" in meta and not meta.get("finalizers") and call.kind != POD.kind
-                self._newest_state[at] = _State(meta["uid"], version, is_gone=is_gone)
 
     def of(self, kind: str, key: Key) -> Answer | None:
         return self._newest.get((kind, key))
@@ -138,7 +101,7 @@ class View:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Request:
     """A call at the moment of its request, with the state of its process."""
 
     call: Call

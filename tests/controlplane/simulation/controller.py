@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-import msgspec
 from kubevirt_api.names import LAUNCHER_ROLE, ROLE
 
 from controlplane.api.objects.kubevirt import KubeVirtConfiguration
@@ -33,17 +32,11 @@ from controlplane.virt_controller.dependencies import Dependencies
 from controlplane.virt_controller.reporting.events import Kind, Regarding
 from controlplane.virt_controller.settings import Settings
 from controlplane.virt_controller.vm.reconciler import VmReconciler
-from tests.controlplane.simulation.answers import Asked, View
+from tests.controlplane.simulation.answers import Request, View
 from tests.controlplane.simulation.configuration import Configuration
 from tests.controlplane.simulation.controller_promises import broken_promise
-from tests.controlplane.simulation.duties import Owed
-from tests.controlplane.simulation.last_words import LastWords
-from tests.controlplane.simulation.launch_duties import Launches
 from tests.controlplane.simulation.listing import NAMESPACE
-from tests.controlplane.simulation.process import Process
-from tests.controlplane.simulation.start_promises import owed_start
-from tests.controlplane.simulation.watched_queue import WatchedQueue
-from tests.controlplane.simulation.watching import WatchingCache
+from tests.controlplane.simulation.process import Process, Queue
 from tests.support.calls import CallingApi
 from tests.support.clock import WrongClock
 from tests.support.lagging_cache import everything
@@ -51,7 +44,7 @@ from tests.support.store import Json, Store
 
 
 @dataclass(slots=True)
-class Told:
+class RecordedEvents:
     """Events, recorded instead of written."""
 
     events: list[tuple[str, str, str]] = field(default_factory=list)
@@ -109,28 +102,29 @@ class Controller(Process):
         clock: WrongClock,
         rng: random.Random,
         configuration: Configuration | None = None,
+        rules: Callable[[Request], str | None] = broken_promise,
     ) -> None:
+        """rules: returns the missing precondition of a call."""
         super().__init__(name, store, clock)
+        self._rules = rules
         configuration = configuration or Configuration()
         by_resource = {item: self.watch(item, _is_launcher if item == POD else everything) for item in store.resources}
         self.caches = tuple(by_resource.values())
         self.overlays = {
             resource: ReadYourWritesCache(cache) for resource, cache in by_resource.items() if resource != LEASE
         }
-        self.told = Told()
+        self.recorded = RecordedEvents()
         deps = Dependencies(
             caches=self.overlays,
             read_only={LEASE: by_resource[LEASE], KUBEVIRT: cast(Cache, configuration)},
             api=ReadYourWritesApi(CallingApi(store), self.overlays),
             clock=clock,
-            events=self.told,
+            events=self.recorded,
             settings=Settings(namespace=NAMESPACE, launcher_image="launcher"),
             configuration=configuration,
             node_labels=lambda _name: ALIKE,
         )
         self._add_controllers(deps, rng)
-        self._last_words = LastWords(self.overlays[POD])
-        self._launches = Launches(self.seen, self.work["vmi"][1], clock, self._last_words)
         for cache in self.caches:
             cache.start()
         for controller in self._controllers:
@@ -142,7 +136,7 @@ class Controller(Process):
         watched = {*self.overlays, *deps.read_only}
         self._controllers = [item for item in CONTROLLERS if SIMULATED.get(item.name) in self.overlays]
         for controller in self._controllers:
-            self.work[controller.name] = (WatchedQueue(rng, self.broken_promises.append), controller.build(deps))
+            self.work[controller.name] = (Queue(rng), controller.build(deps))
         for controller in self._controllers:
             _queue, reconciler = self.work[controller.name]
             controller.connect(deps, reconciler, self._enqueue(controller.name), is_watched=watched.__contains__)
@@ -160,9 +154,6 @@ class Controller(Process):
         vms, vmis = self.overlays[VIRTUAL_MACHINE], self.overlays[VIRTUAL_MACHINE_INSTANCE]
         return View(vms.get(key), vmis.get(key), since)
 
-    def laid_over(self, cache: WatchingCache) -> ReadYourWritesCache | None:
-        return self.overlays.get(cache.resource)
-
     def keys(self, work: str) -> Iterable[Key]:
         if work == "node":
             return sorted(self.overlays[NODE].keys())
@@ -171,20 +162,11 @@ class Controller(Process):
         known = (self.overlays[item].keys() for item in (VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE))
         return sorted({key for some in known for key in some})
 
-    def seen(self, resource: Resource, key: Key) -> Json | None:
-        raw = self.overlays[resource].get(key) if resource in self.overlays else None
-        return None if raw is None else msgspec.json.decode(raw)
+    def raw(self, resource: Resource, key: Key) -> bytes | None:
+        return self.overlays[resource].get(key) if resource in self.overlays else None
 
-    def owes(self, work: str, key: Key) -> Owed | None:
-        if work == "vmi":
-            return self._launches.owed(self.seen(VIRTUAL_MACHINE_INSTANCE, key))
-        if work != "vm":
-            return None
-        vm, vmi = (self.seen(item, key) for item in (VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE))
-        return owed_start(vm, vmi, self.clock.now())
-
-    def broken_promise(self, asked: Asked) -> str | None:
-        return broken_promise(asked) or self._last_words.forgotten(asked)
+    def broken_promise(self, request: Request) -> str | None:
+        return self._rules(request)
 
 
 def _is_launcher(body: Json) -> bool:

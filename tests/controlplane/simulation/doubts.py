@@ -25,9 +25,9 @@ class Doubts:
     def begins(self, there: Launcher) -> None:
         """Record that a domain is about to be defined for its start."""
         if there.pod_uid in self._open:
-            self._complain(f"{there.vmi} is started, and a start of it was not answered, and nobody has looked since")
+            self._complain(f"{there.vmi} is started again without a look after a start without a response")
         if there.pod_uid in self._up:
-            self._complain(f"{there.vmi} is started, and this process was told that it had started it")
+            self._complain(f"{there.vmi} is started again after a start that succeeded")
 
     def is_open(self, there: Launcher) -> None:
         """Record a start without a response."""

@@ -34,22 +34,22 @@ def fair_round(
     return moved or before != store.version
 
 
-def _process_round(one: Process, carry: Callable[[Process], object]) -> bool:
-    moved = one.wake()
-    for cache in one.caches:
+def _process_round(process: Process, carry: Callable[[Process], object]) -> bool:
+    moved = process.wake()
+    for cache in process.caches:
         while cache.is_behind:
             cache.advance()
             moved = True
         cache.bookmark()
-    if isinstance(one, Handler):
-        for step in one.sessions.steps():
+    if isinstance(process, Handler):
+        for step in process.sessions.steps():
             step()
             moved = True
-    for name in one.work:
-        while one.begin(name):
+    for name in process.work:
+        while process.begin(name):
             moved = True
-    while one.passes:
-        carry(one)
+    while process.passes:
+        carry(process)
     return moved
 
 

@@ -23,7 +23,7 @@ BOOTED = State(Life.RUNNING, "booted")
 ENDS = {"shut down": "shutdown", "crashed": "crashed", "destroyed": "destroyed", "start failed": "failed"}
 """How a guest ends, and libvirt's reason for it."""
 STALLED = State(Life.PAUSED, "ioerror")
-BY_PERSON = State(Life.PAUSED, "user")
+PAUSED_BY_USER = State(Life.PAUSED, "user")
 GOING_DOWN = State(Life.SHUTTING_DOWN, "unknown")
 """The guest has halted, and QEMU has yet to end, which may hang (an unresponsive disk)."""
 NOT_UP = (Life.SHUT_OFF, Life.CRASHED, Life.UNKNOWN)
@@ -70,7 +70,7 @@ class Launcher:
     xml: str = ""
     """The XML of its definition."""
     is_starting: bool = False
-    waits_for_person: bool = False
+    starts_paused: bool = False
     """Once it is started, the guest stays paused."""
     hesitation: int = 0
     """How many steps QEMU delays its start while no client waits for it."""
@@ -82,8 +82,6 @@ class Launcher:
     """Guest and QEMU do not end in the same step; when the guest is deaf too, QEMU hangs in between."""
     is_to_go_on: bool = False
     """The last successful request of a user was to resume."""
-    is_moving: bool = False
-    """It was sent or received by a migration (transit)."""
     is_overruled: bool = False
     """A guest paused by a user was resumed without a user's request."""
     changes: int = 0
@@ -96,10 +94,6 @@ class Launcher:
     """How often an agent connected or disconnected."""
     is_frozen: bool = False
     """Its file systems are frozen: the true state of the guest, whatever its agent says."""
-    freeze_asked: tuple[float, bool] = (0.0, True)
-    """The last freeze request of a user: its earliest timeout (monotonic, of its node), and whether it has one."""
-    freeze_ends: tuple[float, bool] = (0.0, True)
-    """The same for the freeze that took effect."""
     is_told_to_end: bool = False
     exit_code: int | None = None
     message: str = ""
@@ -135,7 +129,7 @@ class Launcher:
         """
         if self.is_running_guest:
             raise DomainError("domain is already running", is_wrong_state=True)
-        self.is_starting, self.waits_for_person = True, is_paused
+        self.is_starting, self.starts_paused = True, is_paused
         self._become(STARTING)
 
     def finish_start(self) -> None:
@@ -147,7 +141,7 @@ class Launcher:
             self._become(State(Life.SHUT_OFF, ENDS["start failed"]))
             raise DomainError("could not open kernel file")
         self.has_run = True
-        self._become(BY_PERSON if self.waits_for_person else BOOTED)
+        self._become(PAUSED_BY_USER if self.starts_paused else BOOTED)
         self.let_agent(self.boots_with)
 
     def go_on_starting(self) -> None:
@@ -188,12 +182,12 @@ class Launcher:
         """Pause as a user; a pause by an I/O error keeps its reason, as in libvirt."""
         self.is_to_go_on = False
         if self._is_going_on:
-            self._become(BY_PERSON)
+            self._become(PAUSED_BY_USER)
 
-    def resume(self, *, by_person: bool = False) -> None:
+    def resume(self, *, by_user: bool = False) -> None:
         """Resume a paused guest; another one stays as it is."""
-        self.is_overruled |= self.state == BY_PERSON and not by_person
-        if self.state in (STALLED, BY_PERSON):
+        self.is_overruled |= self.state == PAUSED_BY_USER and not by_user
+        if self.state in (STALLED, PAUSED_BY_USER):
             self._become(State(Life.RUNNING, "unpaused"))
 
     @property
@@ -213,10 +207,9 @@ class Launcher:
     def ask_agent(self, command: str) -> str:
         """Send a command to the agent. Raises AgentError."""
         if self.agent is None or not self._is_going_on:
-            raise AgentError("silent")
+            raise AgentError("no agent", is_silent=True)
         answer = self.agent.answer(command, is_frozen=self.is_frozen)
-        if self.agent.manner == "honest" and command in (FREEZE, THAW):
-            self.freeze_ends = self.freeze_ends if self.is_frozen else self.freeze_asked
+        if command in (FREEZE, THAW):
             self.is_frozen = command == FREEZE
         return answer
 

@@ -44,25 +44,25 @@ class Ledger:
         self._owners: dict[str, str] = {}
         """UID of the VM by UID of its instance."""
 
-    def accepted(self, word: str, vm: VirtualMachine, vmi: VirtualMachineInstance | None, version: int) -> None:
+    def accepted(self, request: str, vm: VirtualMachine, vmi: VirtualMachineInstance | None, version: int) -> None:
         """Record a request that virt-api answered with 202."""
-        one = self.accounts[vm.metadata.uid]
+        account = self.accounts[vm.metadata.uid]
         vmi_uid = None if vmi is None else vmi.metadata.uid
-        if word in ("start", "restart"):
-            has_begun = word == "start" and vmi is not None and vmi.status.phase not in OVER
-            one.must_run, one.owed_after = True, None if has_begun else version
-            one.causes.append(f"a person asked for a {word}")
+        if request in ("start", "restart"):
+            has_begun = request == "start" and vmi is not None and vmi.status.phase not in OVER
+            account.must_run, account.owed_after = True, None if has_begun else version
+            account.causes.append(f"a user requested a {request}")
         else:
             # While a start is pending, the order in which both are carried out is open.
-            one.must_run, one.owed_after = None if one.may_start else False, None
-        if word in ("stop", "restart") and vmi_uid is not None:
-            one.owed_stop = vmi_uid
+            account.must_run, account.owed_after = None if account.may_start else False, None
+        if request in ("stop", "restart") and vmi_uid is not None:
+            account.owed_stop = vmi_uid
 
     def dropped(self, vm_uid: str) -> None:
         """Record that the status reports a request as dropped."""
-        one = self.accounts.get(vm_uid)
-        if one is not None:
-            one.must_run = one.owed_after = one.owed_stop = None
+        account = self.accounts.get(vm_uid)
+        if account is not None:
+            account.must_run = account.owed_after = account.owed_stop = None
 
     def take_vm(self, change: Change) -> None:
         """Follow strategies and deletions."""
@@ -70,15 +70,16 @@ class Ledger:
             self.accounts.pop(_uid(change.before or {"metadata": {}}), None)
             return
         strategy, uid = strategy_of(change.after), _uid(change.after)
-        one = self.accounts.get(uid)
-        if one is None:
+        account = self.accounts.get(uid)
+        if account is None:
             begins = strategy in ("RerunOnFailure", "Once")
-            one = self.accounts[uid] = Account(strategy, must_run=begins or (False if strategy == "Manual" else None))
-            one.causes = [f"created with {strategy}"] if begins else []
-        elif strategy != one.strategy:
-            self._switch(one, strategy)
-        one.is_going = "deletionTimestamp" in change.after["metadata"]
-        one.may_start = _asks_for_start(change.after)
+            must_run = begins or (False if strategy == "Manual" else None)
+            account = self.accounts[uid] = Account(strategy, must_run=must_run)
+            account.causes = [f"created with {strategy}"] if begins else []
+        elif strategy != account.strategy:
+            self._switch(account, strategy)
+        account.is_going = "deletionTimestamp" in change.after["metadata"]
+        account.may_start = _asks_for_start(change.after)
 
     def take_vmi(self, change: Change, seen: bytes | None) -> str | None:
         """Follow runs; return why this change is wrong, or None. seen: the VM as the writer knew it."""
@@ -90,12 +91,12 @@ class Ledger:
                 self._owners[uid] = owner
                 if before is not None and owner in self.accounts:
                     self._adopt(self.accounts[owner])
-        one = self.accounts.get(self._owners.get(uid, ""))
-        if one is None:
+        account = self.accounts.get(self._owners.get(uid, ""))
+        if account is None:
             return None
         if before is None and after is not None and change.actor == "controller":
-            return self._begin(one, seen)
-        self._end(one, change)
+            return self._begin(account, seen)
+        self._end(account, change)
         return None
 
     def rest(self) -> None:
@@ -103,49 +104,49 @@ class Ledger:
         for account in self.accounts.values():
             account.is_touched = False
 
-    def _switch(self, one: Account, strategy: str) -> None:
-        one.causes.append(f"switched to {strategy}")
-        one.owed_after = one.owed_stop = None
-        one.strategy, one.must_run, one.is_touched = strategy, None, True
+    def _switch(self, account: Account, strategy: str) -> None:
+        account.causes.append(f"switched to {strategy}")
+        account.owed_after = account.owed_stop = None
+        account.strategy, account.must_run, account.is_touched = strategy, None, True
 
-    def _adopt(self, one: Account) -> None:
-        one.must_run, one.owed_after = None, None
-        one.causes.append("an adopted instance may have ended")
+    def _adopt(self, account: Account) -> None:
+        account.must_run, account.owed_after = None, None
+        account.causes.append("an adopted instance may have ended")
 
     @staticmethod
-    def _begin(one: Account, seen: bytes | None) -> str | None:
+    def _begin(account: Account, seen: bytes | None) -> str | None:
         """Let a run use up its causes; Always needs none."""
-        if one.strategy != "Always" and not one.causes and not one.may_start and not one.is_going:
+        if account.strategy != "Always" and not account.causes and not account.may_start and not account.is_going:
             if seen is None or not _asks_for_start(msgspec.json.decode(seen)):
-                return f"a run began under {one.strategy} that nobody asked for"
-            one.must_run = None  # the cause was withdrawn while the response was on its way
-        one.causes.clear()
-        one.owed_after = None
+                return f"a run began under {account.strategy} without a request"
+            account.must_run = None  # the cause was withdrawn while the response was on its way
+        account.causes.clear()
+        account.owed_after = None
         return None
 
     @staticmethod
-    def _end(one: Account, change: Change) -> None:
+    def _end(account: Account, change: Change) -> None:
         before, after = change.before or {}, change.after
         is_over = after is not None and _phase(after) in OVER and _phase(before) not in OVER
         was_going = "deletionTimestamp" in before.get("metadata", {})
         if is_over and after is not None and not was_going and "deletionTimestamp" not in after["metadata"]:
-            if one.owed_stop == _uid(after):
-                if one.owed_after is None and one.must_run is not None:
-                    one.must_run = False
-            elif one.strategy == "RerunOnFailure" and _phase(after) == "Failed":
-                one.causes.append("its last run failed")
-                one.must_run = True if one.must_run is not None else None
-            elif one.owed_after is None:
-                one.must_run = False if one.must_run is not None else None
+            if account.owed_stop == _uid(after):
+                if account.owed_after is None and account.must_run is not None:
+                    account.must_run = False
+            elif account.strategy == "RerunOnFailure" and _phase(after) == "Failed":
+                account.causes.append("its last run failed")
+                account.must_run = True if account.must_run is not None else None
+            elif account.owed_after is None:
+                account.must_run = False if account.must_run is not None else None
         is_going = after is None or "deletionTimestamp" in after["metadata"]
         if is_going and not was_going:
             # By any process: a leader that still sees the former strategy may create it, and that one run is then still
             # due.
-            one.causes += ["its instance was taken away"] if one.strategy == "Once" else []
+            account.causes += ["its instance was taken away"] if account.strategy == "Once" else []
             if change.actor != "controller":
-                one.must_run = one.owed_after = None
-        if after is None and one.owed_stop == _uid(before):
-            one.owed_stop = None
+                account.must_run = account.owed_after = None
+        if after is None and account.owed_stop == _uid(before):
+            account.owed_stop = None
 
 
 UNKNOWN = "WaitAsReceiver"

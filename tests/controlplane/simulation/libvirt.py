@@ -23,7 +23,6 @@ from controlplane.hypervisor.errors import (
     HypervisorError,
     InvalidDomain,
     NoSuchDomain,
-    ResponseTooLong,
     TimedOut,
     WrongState,
 )
@@ -40,7 +39,7 @@ from tests.support.calls import ASK, LOOK, PREPARE, Call
 REPORT = b'{"version": 1, "container_disks": []}'
 CLOSED, OPEN = 'name="org.qemu.guest_agent.0"', 'name="org.qemu.guest_agent.0" state="connected"'
 """The XML of an agent's channel."""
-ORDERS = {FREEZE: "freeze", THAW: "thaw"}
+ORDERS = (FREEZE, THAW)
 """Commands of an agent that change its state."""
 LATE_ANSWERS = 0.3
 """How often the state of a domain changes between libvirt's read and its response."""
@@ -122,14 +121,9 @@ class LauncherConnections:
         self._open.append(connection)
         return connection
 
-    def drop(self, one: LauncherConnection) -> None:
+    def drop(self, connection: LauncherConnection) -> None:
         """Record that a connection was closed."""
-        self._open.remove(one)
-
-    def is_moving(self, pod_uid: str) -> bool:
-        """Whether a migration may have paused a guest (transit)."""
-        there = self._node.launchers.get(pod_uid)
-        return there is not None and there.is_moving
+        self._open.remove(connection)
 
     def is_late(self) -> bool:
         """Whether a response is delayed."""
@@ -139,14 +133,14 @@ class LauncherConnections:
         """Whether a start times out before QEMU is up."""
         return self._rng.random() < OVERDUE_STARTS
 
-    def end(self, one: host.Launcher) -> None:
+    def end(self, launcher: host.Launcher) -> None:
         """Record that a guest is asked to end."""
-        self._node.endings.append((one.vmi_uid, one.pod_uid))
+        self._node.endings.append((launcher.vmi_uid, launcher.pod_uid))
 
     def _connect(self, pod_uid: str) -> LauncherConnection:
         there = self._node.launchers.get(pod_uid)
         if there is None or not there.is_listening:
-            raise Disconnected("nobody listens")
+            raise Disconnected("connection refused")
         return LauncherConnection(self, there)
 
     def _is_listening(self, pod_uid: str) -> bool:
@@ -283,7 +277,7 @@ class LauncherGuest:
 
     async def resume(self) -> None:
         requested = self._connection.connections.unpaused
-        await self._connection.call("resume", lambda item: item.resume(by_person=requested[item.pod_uid] > 0))
+        await self._connection.call("resume", lambda item: item.resume(by_user=requested[item.pod_uid] > 0))
 
     async def set_vcpus(self, count: int) -> None:
         await self._connection.call("plug CPUs into", lambda item: item.plug(count))
@@ -311,11 +305,11 @@ class LauncherGuest:
             try:
                 return there.ask_agent(name)
             except AgentError as error:
-                kinds = {"silent": AgentSilent, "too long": ResponseTooLong}
-                raise kinds.get(error.kind, HypervisorError)(f"{name}: {error} within {seconds} s") from error
+                kind = AgentSilent if error.is_silent else HypervisorError
+                raise kind(f"{name}: {error} within {seconds} s") from error
 
         arguments = {"pod_uid": there.pod_uid, "vmi_uid": there.vmi_uid}
-        return await Call(ORDERS.get(name, ASK), "agent", there.vmi, run, AgentSilent, arguments)  # type: ignore[no-any-return]
+        return await Call(name if name in ORDERS else ASK, "agent", there.vmi, run, AgentSilent, arguments)  # type: ignore[no-any-return]
 
     async def state(self) -> State:
         state = await self._connection.call("look at", lambda item: item.state)
@@ -331,8 +325,8 @@ class LauncherGuest:
         return read(there.xml if there.agent is None else there.xml.replace(CLOSED, OPEN))
 
     async def _end(self, verb: str, say: Callable[[host.Launcher], None]) -> None:
-        def end(one: host.Launcher) -> None:
-            self._connection.connections.end(one)
-            say(one)
+        def end(launcher: host.Launcher) -> None:
+            self._connection.connections.end(launcher)
+            say(launcher)
 
         await self._connection.call(verb, end)

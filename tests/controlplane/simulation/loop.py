@@ -59,7 +59,7 @@ class HandTurnedLoop(asyncio.BaseEventLoop, Asks):
 
     def settle(self) -> None:
         """Run all tasks until each waits for a result or for time."""
-        if self._is_settling:
+        if self._is_settling or not (self._ready or self._is_timer_due()):  # type: ignore[attr-defined]
             return
         outer = events._get_running_loop()
         self._is_settling = True

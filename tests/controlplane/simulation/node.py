@@ -103,19 +103,19 @@ class Node:
             return []
         return [launcher for launcher in self.launchers.values() if launcher.is_up and self._can_go_on(launcher)]
 
-    def host_step(self, one: Launcher) -> None:
+    def host_step(self, launcher: Launcher) -> None:
         """Let the processes of a launcher do their next step."""
-        if one.end_if_over():
+        if launcher.end_if_over():
             return
-        if one.is_going_down:
-            one.end_guest("shut down")
-        elif one.is_starting:
+        if launcher.is_going_down:
+            launcher.end_guest("shut down")
+        elif launcher.is_starting:
             try:
-                one.go_on_starting()
+                launcher.go_on_starting()
             except DomainError:
                 return
-        elif not one.is_listening:
-            one.listen()
+        elif not launcher.is_listening:
+            launcher.listen()
 
     def kubelet_steps(self) -> list[tuple[Key, str]]:
         """List Pods of this node for which the kubelet has work, including those deleted from the API."""
@@ -142,8 +142,8 @@ class Node:
         else:
             self._report(pod, "Running")
 
-    def _can_go_on(self, one: Launcher) -> bool:
-        return one.is_starting or one.is_going_down or not one.is_listening or one.is_over
+    def _can_go_on(self, launcher: Launcher) -> bool:
+        return launcher.is_starting or launcher.is_going_down or not launcher.is_listening or launcher.is_over
 
     def _is_due(self, pod: Json) -> bool:
         if pod["spec"].get("nodeName") != self.name:

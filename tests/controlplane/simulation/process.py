@@ -10,23 +10,24 @@ is lost or refused, and whether the process dies there. Only the outside world s
 from __future__ import annotations
 
 import asyncio
+import random
 from collections.abc import Callable, Coroutine, Iterable
 from contextvars import Context, copy_context
 from dataclasses import replace
 from typing import Any
 
+import msgspec
+
 from controlplane.api.objects.resources import Key, Resource
 from controlplane.engine import reconcile as engine
+from controlplane.engine.backoff import BackOff
 from controlplane.engine.errors import AlreadyExists, NoProgress, NotFound
 from controlplane.engine.plan import Outcome
-from controlplane.engine.read_your_writes import ReadYourWritesCache
-from tests.controlplane.simulation.answers import Answers, Asked, View
-from tests.controlplane.simulation.duties import Owed
-from tests.controlplane.simulation.known import keep_from_going_back, shown_wrongly
+from controlplane.engine.work_queue import WorkQueue
+from tests.controlplane.simulation.answers import Answers, Request, View
 from tests.controlplane.simulation.loop import HandTurnedLoop
 from tests.controlplane.simulation.turn import TURN, Came, Pass, Turn
 from tests.controlplane.simulation.undone import Moment, undone
-from tests.controlplane.simulation.watched_queue import WatchedQueue
 from tests.controlplane.simulation.watching import WatchingCache
 from tests.support.breach import Breach
 from tests.support.calls import LOOK, READ, Call, Fate, perform
@@ -34,8 +35,6 @@ from tests.support.clock import WrongClock
 from tests.support.lagging_cache import Selects
 from tests.support.store import RESOURCES, Json, Store
 
-SHORTEST_SECONDS = 0.01
-"""A shorter delay does not count."""
 PASSES_AT_ONCE = 300
 """Reconciles of one key while no time passes."""
 ROUNDS = (2, engine.ROUNDS)
@@ -43,6 +42,23 @@ ROUNDS = (2, engine.ROUNDS)
 BY_KIND = {resource.kind: resource for resource in RESOURCES}
 EXPECTED = (READ, LOOK, "create", "delete")
 """Calls that may get NotFound or AlreadyExists."""
+
+
+class Queue(WorkQueue):
+    """A work queue that a test can look into."""
+
+    def __init__(self, rng: random.Random) -> None:
+        super().__init__(BackOff(rng.random))
+
+    def due_at(self, key: Key) -> float | None:
+        """Return when the key becomes, or became, due; None while it is not queued."""
+        waiting = self._due.get(key)
+        return self._ready.get(key.namespace, {}).get(key) if waiting is None else waiting[0]
+
+    def is_pending(self, key: Key, now: float) -> bool:
+        """Whether the key is in progress, backs off, or is due."""
+        due = self.due_at(key)
+        return key in self._taken or key in self._not_before or (due is not None and due <= now)
 
 
 class Process:
@@ -57,7 +73,7 @@ class Process:
         self.clock = clock
         self.store = store
         self.caches: tuple[WatchingCache, ...] = ()
-        self.work: dict[str, tuple[WatchedQueue, Any]] = {}
+        self.work: dict[str, tuple[Queue, Any]] = {}
         self.passes: list[Pass] = []
         self.answers = Answers()
         self.bugs: list[str] = []
@@ -79,23 +95,23 @@ class Process:
         """Return what the process currently sees of a key."""
         return View(since=since)
 
-    def seen(self, resource: Resource, key: Key) -> Json | None:
+    def raw(self, resource: Resource, key: Key) -> bytes | None:
         """Return the object as the process sees it; None too for a kind that is not watched."""
         del resource, key
         return None
+
+    def seen(self, resource: Resource, key: Key) -> Json | None:
+        """Return the same, decoded."""
+        raw = self.raw(resource, key)
+        return None if raw is None else msgspec.json.decode(raw)
 
     def begins(self, key: Key) -> None:
         """Record the start of a reconcile."""
         del key
 
-    def broken_promise(self, asked: Asked) -> str | None:
+    def broken_promise(self, request: Request) -> str | None:
         """Return the missing precondition of a call."""
-        del asked
-        return None
-
-    def laid_over(self, cache: WatchingCache) -> ReadYourWritesCache | None:
-        """Return the cache to read from."""
-        del cache
+        del request
         return None
 
     def keys(self, work: str) -> Iterable[Key]:
@@ -103,14 +119,12 @@ class Process:
         del work
         return ()
 
-    def overdue(self) -> str | None:
-        """Return work beside the queues that is overdue."""
-        return None
-
-    def owes(self, work: str, key: Key) -> Owed | None:
-        """Return the work on a key that only a timer triggers: the process must requeue it."""
-        del work, key
-        return None
+    def due(self) -> list[str]:
+        """List the queues with a due key."""
+        self.loop.settle()
+        now = self.clock.monotonic()
+        starts = ((name, queue.next_due()) for name, (queue, _reconciler) in self.work.items())
+        return [name for name, start in starts if start is not None and start <= now]
 
     def begin(self, name: str) -> bool:
         """Start a reconcile of the next due key of a queue; return whether there was one."""
@@ -146,7 +160,6 @@ class Process:
     def watch(self, resource: Resource, selects: Selects) -> WatchingCache:
         """Create a cache for the lifetime of the process."""
         cache = WatchingCache(self.store, resource, selects, self.clock, self.loop)
-        keep_from_going_back(cache, self.broken_promises.append)
         self.run(cache.run())
         return cache
 
@@ -195,23 +208,23 @@ class Process:
         self.store.actor = self.role
         return Came(*perform(call, fate), self.store.version)
 
-    def _answer(self, one: Pass, came: Came) -> None:
+    def _answer(self, pending: Pass, came: Came) -> None:
         result, error = came.result, came.error
         self._carried += 1
-        one.turn.calls.append(one.call)
-        if error is not None and not (isinstance(error, NotFound | AlreadyExists) and one.call.verb in EXPECTED):
-            one.turn.troubles.append(f"{one.call}: {type(error).__name__}")
-        for answers in (one.turn.answers, self.answers):
-            answers.take(one.call, result, error, came.version, known=one.known)
+        pending.turn.calls.append(pending.call)
+        if error is not None and not (isinstance(error, NotFound | AlreadyExists) and pending.call.verb in EXPECTED):
+            pending.turn.troubles.append(f"{pending.call}: {type(error).__name__}")
+        for answers in (pending.turn.answers, self.answers):
+            answers.take(pending.call, result, error, came.version)
         if error is None:
-            one.answer.set_result(result)
+            pending.answer.set_result(result)
         else:
-            one.answer.set_exception(error)
+            pending.answer.set_exception(error)
         self.loop.settle()
 
-    def abandon(self, one: Pass) -> None:
+    def abandon(self, pending: Pass) -> None:
         """Cancel a call and its task."""
-        one.answer.cancel()
+        pending.answer.cancel()
         self.loop.settle()
 
     def die(self, index: int | None, *, is_request_out: bool) -> None:
@@ -236,7 +249,7 @@ class Process:
         own = 0 if turn is None else len(turn.calls)
         return (self._carried - own, *(cache.resource_version for cache in self.caches))
 
-    def queues(self) -> Iterable[WatchedQueue]:
+    def queues(self) -> Iterable[Queue]:
         return [queue for queue, _unused in self.work.values()]
 
     def _ask(self, call: Call) -> asyncio.Future[Any]:
@@ -247,21 +260,21 @@ class Process:
         turn = self._turn_of(call)
         view = self.view(turn.key, turn.since)
         resource = BY_KIND.get(call.kind)
-        shown = None if resource is None else self.seen(resource, call.key)
-        item = Pass(turn, call, answer, view, "" if shown is None else shown["metadata"]["uid"])
+        item = Pass(
+            turn, call, answer, view, is_known=resource is not None and self.raw(resource, call.key) is not None
+        )
         self.passes.append(item)
         answer.add_done_callback(lambda _unused: self._forget(item))
         now, clock = max(turn.began, self.clock.now()), self.clock.now()
         age = self.clock.monotonic() - self._born
-        request = Asked(call, view, turn.view, turn.answers, self.answers, self.store, now, clock, age, self.seen)
-        broken = self.answers.outdated(self.store, call.kind, call.key, shown) or self.broken_promise(request)
-        if broken:
+        request = Request(call, view, turn.view, turn.answers, self.answers, self.store, now, clock, age, self.seen)
+        if broken := self.broken_promise(request):
             self.broken_promises.append(f"{call}: {broken}")
         return answer
 
-    def _forget(self, one: Pass) -> None:
+    def _forget(self, pending: Pass) -> None:
         """Record that a call has no caller any more."""
-        self.passes = [each for each in self.passes if each.answer is not one.answer]
+        self.passes = [each for each in self.passes if each.answer is not pending.answer]
 
     def _turn_of(self, call: Call) -> Turn:
         """Return the reconcile of a call; for other tasks the responses that it relies on."""
@@ -302,32 +315,24 @@ class Process:
         wanted = outcome.requeue_after
         if not failed and not turn.calls and wanted is not None and wanted <= 0:
             self.broken_promises.append(f"spins: {turn.work} {key}: nothing is asked, and another look wanted at once")
-        due = queue.due_at(key)
-        if failed or (due is not None and due <= now):
-            return
-        owed = self.owes(turn.work, key)
-        if owed is not None and (due is None or due - now > owed.within + SHORTEST_SECONDS):
-            when = "never" if due is None else f"in {due - now:.1f} s, not in {owed.within:.1f}"
-            self.broken_promises.append(f"{key}: {owed.what}, and somebody comes back {when}")
-        if self.is_looked_at_each_time:
+        if self.is_looked_at_each_time and not failed:
             self._look_for_undone(turn.work, key)
 
     def look_for_undone(self) -> None:
         """Check that all work is in progress or scheduled; undelivered events may still trigger it."""
-        problems = (self.overdue(), *(shown_wrongly(item, self.laid_over(item)) for item in self.caches))
-        self.broken_promises.extend(item for item in problems if item is not None)
+        self.wake()
         for name in () if any(item.is_behind for item in self.caches) else self.work:
             for key in self.keys(name):
                 self._look_for_undone(name, key)
 
     def _look_for_undone(self, name: str, key: Key) -> None:
         queue, reconciler = self.work[name]
-        if queue.is_held(key) or queue.is_backing_off(key):
-            return
         now, due = self.clock.monotonic(), queue.due_at(key)
+        if queue.is_pending(key, now):
+            return
         last = self._finished.get((name, key))
         is_stepped = last is not None and last.offset != self.clock.offset  # a stepped clock does not reset timers
-        if is_stepped or (due is not None and due <= now):
+        if is_stepped:
             return
         remaining = undone(reconciler, key, None if due is None else due - now, last)
         if remaining is not None:

@@ -1,8 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Rules of starts: failures are counted once each, and the next start waits; a paused start is paused in each of its
-attempts.
+"""Preconditions of starts: the next start waits for its back-off, and a paused start is paused in each of its attempts.
 
 controller_promises calls it. It shares no code with the reconcilers.
 """
@@ -14,17 +13,11 @@ from datetime import datetime
 import msgspec
 
 from controlplane.api.objects.resources import VIRTUAL_MACHINE
-from tests.controlplane.simulation.answers import Asked
-from tests.controlplane.simulation.duties import Owed
-from tests.controlplane.simulation.ledger import asks_for_run, asks_paused, controlling_uid, is_paused, strategy_of
+from tests.controlplane.simulation.answers import Request
+from tests.controlplane.simulation.ledger import asks_paused, controlling_uid, is_paused, strategy_of
 from tests.support.store import OVER, Json
 
 BACKED_OFF = ("Always", "RerunOnFailure")
-WAITS = {1: (10.0, 15.0), 2: (40.0, 60.0), 3: (90.0, 135.0), 4: (160.0, 240.0)}
-"""Seconds after so many consecutive failures, minimum and maximum; after more LONGEST."""
-LONGEST = (250.0, 300.0)
-STAMP_SECONDS = 1.5
-"""A time stamp has whole seconds."""
 
 
 def seconds_to_wait(vm: Json, now: float) -> float:
@@ -35,48 +28,19 @@ def seconds_to_wait(vm: Json, now: float) -> float:
     return datetime.fromisoformat(until).timestamp() - now
 
 
-def counts_up(asked: Asked) -> str | None:
-    """Each failed start increases the count by one."""
-    new_status, before = asked.call.asked["patch"].get("status", {}).get("startFailure"), _failure(asked.decided_on)
-    if not new_status or "lastFailedVMIUID" not in new_status:
-        return None
-    was = before.get("consecutiveFailCount", 0)
-    count = new_status.get("consecutiveFailCount", was)
-    return None if count == was + 1 else f"a start has failed, and the count goes from {was} to {count}"
-
-
-def waits_as_long_as_it_should(asked: Asked) -> str | None:
-    """The next start waits 10 s, longer after each failure, at most 300 s."""
-    new_status = asked.call.asked["patch"].get("status", {}).get("startFailure") or {}
-    if not new_status.get("retryAfterTimestamp"):
-        return None
-    count = new_status.get("consecutiveFailCount", _failure(asked.decided_on).get("consecutiveFailCount", 1))
-    shortest, longest = WAITS.get(count, LONGEST)
-    waits = datetime.fromisoformat(new_status["retryAfterTimestamp"]).timestamp() - asked.clock
-    if shortest - STAMP_SECONDS <= waits <= longest + STAMP_SECONDS:
-        return None
-    return f"start {count} has failed, and the next one waits {waits:.0f} s, not {shortest:.0f} to {longest:.0f}"
-
-
-def name_is_free(asked: Asked) -> str | None:
+def name_is_free(request: Request) -> str | None:
     """No VMI is created under a name that the process has seen as taken the whole time."""
-    first, now = (None if item.vmi is None else msgspec.json.decode(item.vmi) for item in (asked.at_first, asked.view))
+    first, now = (
+        None if item.vmi is None else msgspec.json.decode(item.vmi) for item in (request.at_first, request.view)
+    )
     if first is None or now is None or first["metadata"]["uid"] != now["metadata"]["uid"]:
         return None
     return "an instance of its name is seen to be there"
 
 
-def owed_start(vm: Json | None, vmi: Json | None, now: float) -> Owed | None:
-    """Return when a VM that waits only for its next start must be reconciled."""
-    if vm is None or vmi is not None or "deletionTimestamp" in vm["metadata"]:
-        return None
-    remaining = min(seconds_to_wait(vm, now), LONGEST[1] + STAMP_SECONDS)  # a time further ahead is not believed
-    return Owed("its next start is waited for", remaining) if remaining > 0 and asks_for_run(vm) else None
-
-
-def end_is_noted(asked: Asked) -> str | None:
+def end_is_noted(request: Request) -> str | None:
     """Before a failed instance is replaced, its VM records what would otherwise be lost."""
-    vmi, vm = asked.decided_on, None if asked.view.vm is None else msgspec.json.decode(asked.view.vm)
+    vmi, vm = request.decided_on, None if request.view.vm is None else msgspec.json.decode(request.view.vm)
     status, meta = vmi.get("status", {}), vmi["metadata"]
     if vm is None or "deletionTimestamp" in vm["metadata"] or controlling_uid(vmi) != vm["metadata"]["uid"]:
         return None
@@ -93,9 +57,9 @@ def end_is_noted(asked: Asked) -> str | None:
     return None
 
 
-def is_paused_as_asked(asked: Asked) -> str | None:
+def is_paused_as_asked(request: Request) -> str | None:
     """A run starts paused exactly when the start request says so."""
-    answer, body = asked.in_pass.of(VIRTUAL_MACHINE.kind, asked.call.key), asked.call.asked["body"]
+    answer, body = request.in_pass.of(VIRTUAL_MACHINE.kind, request.call.key), request.call.asked["body"]
     if answer is None or answer.found is None:
         return None
     queue = answer.found.get("status", {}).get("stateChangeRequests") or ()
@@ -104,25 +68,25 @@ def is_paused_as_asked(asked: Asked) -> str | None:
     return None if is_paused(body) == is_asked else f"its guest is {'' if is_asked else 'not '}to wait for an unpause"
 
 
-def is_switched_on_as_asked(asked: Asked) -> str | None:
+def is_switched_on_as_asked(request: Request) -> str | None:
     """A halted VM is switched on only for a newer paused start, and no other field changes."""
-    vm, patch = asked.decided_on, asked.call.asked["patch"]
+    vm, patch = request.decided_on, request.call.asked["patch"]
     if "spec" not in patch:
         return None
     if strategy_of(vm) != "Halted" or patch["spec"] not in ({"runStrategy": "Always"}, {"running": True}):
         return f"a spec is changed by {patch}"
     reported = str(vm["metadata"]["generation"])
-    for request in vm.get("status", {}).get("stateChangeRequests") or ():
-        if asks_paused(request) and request["data"].get("generation") == reported:
+    for change in vm.get("status", {}).get("stateChangeRequests") or ():
+        if asks_paused(change) and change["data"].get("generation") == reported:
             return None
-    return "a machine is switched on that was halted after the start, or that nobody has started"
+    return "a machine is switched on without a start request, or after it was halted"
 
 
-def start_is_taken_off(asked: Asked) -> str | None:
+def start_is_taken_off(request: Request) -> str | None:
     """An instance fulfils the start request before it: the request leaves the queue before the instance is
     deleted, or another run follows.
     """
-    vmi, vm = asked.decided_on, None if asked.view.vm is None else msgspec.json.decode(asked.view.vm)
+    vmi, vm = request.decided_on, None if request.view.vm is None else msgspec.json.decode(request.view.vm)
     if vm is None or "deletionTimestamp" in vm["metadata"] or controlling_uid(vmi) != vm["metadata"]["uid"]:
         return None
     queue, uid = vm.get("status", {}).get("stateChangeRequests") or (), vmi["metadata"]["uid"]

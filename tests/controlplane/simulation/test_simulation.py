@@ -8,13 +8,16 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
-from tests.controlplane.simulation.run import Simulation
+from tests.controlplane.simulation.machines.play import MachinePlay
+from tests.controlplane.simulation.migrations.play import MigrationPlay
 
-SEEDS = [*range(1, 5), *(pytest.param(seed, marks=pytest.mark.nightly) for seed in range(5, 11))]
-"""Of 10,000 steps each."""
+LONG = pytest.mark.nightly
+AT_LEAST = 10
+"""Migrations of each outcome in a long run: events that never happen prove little."""
 
 
 @pytest.fixture(autouse=True)
@@ -33,22 +36,44 @@ def _no_threads() -> Iterator[None]:
     assert set(threading.enumerate()) <= before
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-def test_no_invariant_is_violated_and_nothing_stays_stuck(seed: int) -> None:
-    simulation = Simulation(seed)
-    simulation.run(10_000)
-    world = simulation.world
-    assert world.store.version > 1000, "a run that writes little proves little"
-    assert world.faults.total() > 100
+@pytest.mark.parametrize("seed", range(1, 5))
+def test_machines_start_and_stop_safely(seed: int) -> None:
+    play = MachinePlay(seed)
+    play.run(3_000)
+    assert play.writes > 500, "a run that writes little proves little"
+    assert play.faults.total() > 50
+
+
+@LONG
+@pytest.mark.parametrize("seed", range(5, 13))
+def test_machines_survive_long_runs(seed: int) -> None:
+    play = MachinePlay(seed)
+    play.run(10_000)
     assert {"cut and force", "power", "relist", "second leader", "clock", "crash", "moment", "blind"} <= set(
-        world.faults
+        play.faults
     )
-    assert len(world.oracles.phases_seen) >= 9
+    assert len(play.phases) >= 9
 
 
-def test_the_same_seed_gives_the_same_run() -> None:
-    runs = [Simulation(5) for _unused in range(2)]
-    for run in runs:
-        run.run(1_500)
-    first, second = ([(entry.key, entry.raw) for entry in run.world.store.history] for run in runs)
+@pytest.mark.parametrize("seed", range(1, 5))
+def test_no_fault_loses_duplicates_or_strands_a_migrating_machine(seed: int) -> None:
+    play = MigrationPlay(seed)
+    play.run(1_200)
+    assert {"migrations Succeeded", "migrations Failed"} <= set(play.phases)
+
+
+@LONG
+@pytest.mark.parametrize("seed", range(5, 18))
+def test_migrations_survive_long_runs(seed: int) -> None:
+    play = MigrationPlay(seed)
+    play.run(6_250)
+    assert min(play.phases["migrations Succeeded"], play.phases["migrations Failed"]) >= AT_LEAST
+
+
+@pytest.mark.parametrize("kind", [MachinePlay, MigrationPlay])
+def test_the_same_seed_gives_the_same_run(kind: Any) -> None:
+    plays = [kind(5), kind(5)]
+    for play in plays:
+        play.run(400)
+    first, second = ([(entry.key, entry.raw) for entry in play.world.store.history] for play in plays)
     assert first == second

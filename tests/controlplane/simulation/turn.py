@@ -58,7 +58,7 @@ class Pass:
     call: Call
     answer: asyncio.Future[Any]
     view: View
-    known: str
-    """UID of the object that the cache showed under the key of the call; "" for none."""
     came: Came | None = None
     """None: not carried out yet."""
+    is_known: bool = False
+    """Whether the cache shows an object under the key of the call."""

@@ -46,9 +46,9 @@ def undone(reconciler: Any, key: Key, due_in: float | None, last: Moment | None)
     wanted = plan.requeue_after
     when = "never" if due_in is None else f"in {due_in:.2f} s"
     if wanted is not None and (due_in is None or due_in > max(0.0, wanted) + SHORTEST_SECONDS):
-        return f"it is to be looked at in {wanted:.2f} s, and somebody comes back {when}"
+        return f"its reconcile is due in {wanted:.2f} s, and the next reconcile comes {when}"
     if steps and wanted is None:
-        return f"{type(steps[0]).__name__} is to be done ({steps[0].because}), and somebody comes back {when}"
+        return f"{type(steps[0]).__name__} is due ({steps[0].because}), and the next reconcile comes {when}"
     if last is not None:
         times = {"now": last.now, "monotonic": last.monotonic}
         world = replace(world, **{name: then for name, then in times.items() if hasattr(world, name)})
@@ -58,5 +58,5 @@ def undone(reconciler: Any, key: Key, due_in: float | None, last: Moment | None)
     ):
         return None  # time alone holds a node, and the end of that enqueues all
     if not steps and reconciler.derive_status(world, None) is not None:
-        return f"its status says something else than what is seen, and somebody comes back {when}"
+        return f"its status differs from what is observed, and the next reconcile comes {when}"
     return None

@@ -25,7 +25,7 @@ from controlplane.virt_controller.controllers import INDEXES
 from tests.controlplane.simulation.loop import HandTurnedLoop
 from tests.support.clock import WrongClock
 from tests.support.lagging_cache import Selects
-from tests.support.store import Change, Json, Store
+from tests.support.store import Change, Store
 
 BEHIND = 2
 """Every so many lists that are no quorum reads come from a lagging server."""
@@ -85,18 +85,6 @@ class Server:
             return False
         turn.set_result(line)
         return True
-
-    @property
-    def version(self) -> int:
-        return self._store.version
-
-    @property
-    def told(self) -> int:
-        return len(self._history)
-
-    def there(self, *, everything: bool) -> list[tuple[Key, Json]]:
-        """Return the current objects, and the selected ones."""
-        return [(key, body) for key, body in self._store.list(self._resource) if everything or self._selects(body)]
 
     def tell_again(self, count: int) -> None:
         """Start the next stream `count` events earlier than requested."""
@@ -203,10 +191,9 @@ class WatchingCache(WatchCache):
     def __init__(
         self, store: Store, resource: Resource, selects: Selects, clock: WrongClock, loop: HandTurnedLoop
     ) -> None:
+        self._store = store
         self._server = Server(store, resource, selects)
         self._loop = loop
-        self.compared = (-1, False)
-        """The number of changes, and whether all else was delivered, at the last comparison with the store."""
         super().__init__(
             cast(Client, self._server),
             Selection(resource),
@@ -228,23 +215,6 @@ class WatchingCache(WatchCache):
     @property
     def is_behind(self) -> bool:
         return self._server.is_behind
-
-    @property
-    def newest(self) -> int:
-        """The store's version."""
-        return self._server.version
-
-    @property
-    def told(self) -> int:
-        """The number of changes of this kind."""
-        return self._server.told
-
-    def there(self, *, everything: bool = False) -> list[tuple[Key, Json]]:
-        """Return the objects as they are; everything: without the selection."""
-        return self._server.there(everything=everything)
-
-    def has_index(self, name: str) -> bool:
-        return name in self._indexes
 
     @property
     def is_blind(self) -> bool:
@@ -269,7 +239,7 @@ class WatchingCache(WatchCache):
 
     def bookmark(self) -> None:
         """Deliver a bookmark when no events are left."""
-        if not self.is_behind and self.resource_version < self._server.version:
+        if not self.is_behind and self.resource_version < self._store.version:
             self._go_on(self._server.bookmark_line())
 
     def repeat(self) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 from controlplane.api.objects.resources import Key, Resource
 from controlplane.engine.errors import ApiError
 from controlplane.engine.read_your_writes import ReadYourWritesApi, ReadYourWritesCache
-from tests.controlplane.simulation.controller import Told
+from tests.controlplane.simulation.controller import RecordedEvents
 from tests.support.clock import SimulatedClock
 from tests.support.lagging_cache import LaggingCache
 from tests.support.store import RESOURCES, Json, Store
@@ -67,7 +67,7 @@ class SmallWorld:
         self.overlays = {resource: ReadYourWritesCache(cache) for resource, cache in self.caches.items()}
         self.direct = StoreApi(self.store)
         self.api = ReadYourWritesApi(self.direct, self.overlays)
-        self.told = Told()
+        self.told = RecordedEvents()
 
     @property
     def calls(self) -> list[str]:

@@ -31,7 +31,7 @@ from controlplane.kube.cache import Store
 from controlplane.virt_controller.controllers import CONTROLLERS, INDEXES
 from controlplane.virt_controller.dependencies import Dependencies
 from controlplane.virt_controller.settings import Settings
-from tests.controlplane.simulation.controller import Told
+from tests.controlplane.simulation.controller import RecordedEvents
 from tests.support.clock import SimulatedClock
 
 Json = dict[str, Any]
@@ -65,7 +65,7 @@ class WatchedCluster:
             read_only={resource: self.stores[resource] for resource in (LEASE, PERSISTENT_VOLUME_CLAIM)},
             api=ReadYourWritesApi(no_api, self.caches),
             clock=SimulatedClock(),
-            events=Told(),
+            events=RecordedEvents(),
             settings=Settings(namespace="kubevirt", launcher_image="launcher"),
             configuration=KubeVirtConfiguration,
             node_labels=lambda _name: {},

@@ -97,7 +97,7 @@ def test_the_occurrence_of_a_start_or_stop_is_the_uid_of_the_vmi() -> None:
             users.switch("Always")
     runs.append(stage.store.get(VIRTUAL_MACHINE_INSTANCE, WEB.key)["metadata"]["uid"])
 
-    occurrences = stage.controller.told.occurrences
+    occurrences = stage.controller.recorded.occurrences
     assert len(set(runs)) == 3
     assert [run for reason, run in occurrences if reason == "SuccessfulCreate"] == runs
     deleted = [uid for reason, uid in occurrences if reason == "SuccessfulDelete"]
