@@ -12,7 +12,7 @@ from typing import Annotated, Any, ClassVar
 
 import msgspec
 
-from controlplane.api.objects.resources import Resource
+from controlplane.api.objects.resources import Key, Resource
 from controlplane.api.schema.bounds import DnsSubdomain, LabelMap, bounded, one_of
 
 Quantity = Annotated[str | int | float, bounded(quantity=True)]
@@ -50,6 +50,11 @@ class ObjectMeta(Node, frozen=True, kw_only=True):
     annotations: dict[str, str] = msgspec.field(default_factory=dict)
     finalizers: tuple[str, ...] = ()
     owner_references: tuple[OwnerReference, ...] = ()
+
+    @property
+    def key(self) -> Key:
+        """Namespace and name."""
+        return Key(self.namespace, self.name)
 
 
 class Object(Node, frozen=True, kw_only=True):

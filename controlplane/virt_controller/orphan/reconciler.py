@@ -89,7 +89,7 @@ class OrphanReconciler:
             spare=spare,
             migrations=tuple(migrations_of(self._migrations, key, None)),
             gone=gone,
-            deletes_sent=frozenset(pod.uid for pod in spare if self._pods.is_delete_sent(_pod_key(pod), pod.uid)),
+            deletes_sent=frozenset(pod.uid for pod in spare if self._pods.is_delete_sent(pod.metadata.key, pod.uid)),
         )
 
     def _missing(
@@ -125,14 +125,14 @@ class OrphanReconciler:
 
     def report_refusal(self, world: World, problem: RefusedStep[Action]) -> None:
         reason = "FailedDelete" if isinstance(problem.step, DeleteTarget) else "FailedUpdate"
-        self._events.record(_regarding(world.vmi), "Warning", reason, str(problem.error))
+        self._events.record(Regarding.of(world.vmi), "Warning", reason, str(problem.error))
 
     async def _delete(self, world: World, action: DeleteTarget) -> None:
         """Delete the target Pod, unless the API server's VMI shows that the guest may be in it: the cache may predate
         the hand-over. Raises Conflict then.
         """
         try:
-            vmi = decode_vmi(await self._api.get(VIRTUAL_MACHINE_INSTANCE, _key(world.vmi)))
+            vmi = decode_vmi(await self._api.get(VIRTUAL_MACHINE_INSTANCE, world.vmi.metadata.key))
         except NotFound as error:
             raise Conflict(f"cannot delete Pod {action.name}: its instance is gone, and it goes with it") from error
         if may_have_guest(vmi, action.uid):
@@ -142,7 +142,7 @@ class OrphanReconciler:
         except NotFound:
             return
         message = f"Deleted pod {action.name}: {action.because}"
-        self._events.record(_regarding(world.vmi), "Normal", "SuccessfulDelete", message, occurrence=action.uid)
+        self._events.record(Regarding.of(world.vmi), "Normal", "SuccessfulDelete", message, occurrence=action.uid)
 
     def _read_on(self, resource_version: int) -> None:
         before, self._read = self._read, resource_version
@@ -162,21 +162,9 @@ class OrphanReconciler:
     async def _patch(self, world: World, patch: dict[str, Any], *, is_status: bool = False) -> None:
         await self._api.patch(
             VIRTUAL_MACHINE_INSTANCE,
-            _key(world.vmi),
+            world.vmi.metadata.key,
             patch,
             subresource="status" if is_status else "",
             resource_version=world.vmi.metadata.resource_version,
             uid=world.vmi.metadata.uid,
         )
-
-
-def _key(vmi: VirtualMachineInstance) -> Key:
-    return Key(vmi.metadata.namespace, vmi.metadata.name)
-
-
-def _pod_key(pod: Pod) -> Key:
-    return Key(pod.metadata.namespace, pod.metadata.name)
-
-
-def _regarding(vmi: VirtualMachineInstance) -> Regarding:
-    return Regarding(VIRTUAL_MACHINE_INSTANCE, _key(vmi), vmi.metadata.uid)

@@ -21,6 +21,7 @@ from typing import Generic, Literal, Protocol, TypeVar
 from kubevirt_api import condition_types
 
 from controlplane.api.objects import conditions
+from controlplane.api.objects.meta import Object
 from controlplane.api.objects.resources import Key, Resource
 from controlplane.engine.errors import ApiError
 from controlplane.engine.ports import Api, Clock, Json
@@ -44,6 +45,10 @@ class Regarding:
     resource: Resource
     key: Key
     uid: str
+
+    @classmethod
+    def of(cls, obj: Object) -> Regarding:
+        return cls(obj.resource, obj.metadata.key, obj.metadata.uid)
 
 
 class Events(Protocol):

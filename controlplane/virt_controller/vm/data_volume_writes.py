@@ -23,7 +23,7 @@ from controlplane.virt_controller.vm.world import World
 async def create_data_volume(api: Api, events: Events, world: World, name: str) -> None:
     """Create the DataVolume of a template. Conflict: the VM has changed, or the DataVolume exists."""
     vm = world.vm
-    await _insist_on_vm(api, vm, is_unchanged=True)
+    await _confirm_vm(api, vm, is_unchanged=True)
     template = next(template for template in vm.spec.data_volume_templates if template.metadata.name == name)
     try:
         created = await api.create(DATA_VOLUME, vm.metadata.namespace, build_data_volume(vm, template))
@@ -33,14 +33,14 @@ async def create_data_volume(api: Api, events: Events, world: World, name: str) 
         raise Conflict(str(error)) from error
     message = f"Created DataVolume {name}"
     events.record(
-        _regarding(vm), "Normal", "SuccessfulDataVolumeCreate", message, occurrence=created["metadata"]["uid"]
+        Regarding.of(vm), "Normal", "SuccessfulDataVolumeCreate", message, occurrence=created["metadata"]["uid"]
     )
 
 
 async def adopt_data_volume(api: Api, world: World, name: str) -> None:
     """Adopt a DataVolume that had no controller when it was observed."""
     data_volume: DataVolume = world.data_volumes.by_name[name]
-    await _insist_on_vm(api, world.vm)
+    await _confirm_vm(api, world.vm)
     owners = [encode(owner) for owner in data_volume.metadata.owner_references if owner.uid != world.vm.metadata.uid]
     await api.patch(
         DATA_VOLUME,
@@ -57,17 +57,13 @@ def record_import_failure(events: Events, world: World, status: VirtualMachineSt
     trouble = import_failure_of(world)
     if is_error and trouble is not None and world.vm.status.printable_status != status.printable_status:
         message = f"DataVolume {trouble[0]} cannot be filled: {trouble[1][:512]}"
-        events.record(_regarding(world.vm), "Warning", FAILED_DATA_VOLUME_IMPORT, message)
+        events.record(Regarding.of(world.vm), "Warning", FAILED_DATA_VOLUME_IMPORT, message)
 
 
-async def _insist_on_vm(api: Api, vm: VirtualMachine, *, is_unchanged: bool = False) -> None:
+async def _confirm_vm(api: Api, vm: VirtualMachine, *, is_unchanged: bool = False) -> None:
     """Confirm that the VM can own it and (is_unchanged) still has the observed template. Raises Conflict."""
     key = Key(vm.metadata.namespace, vm.metadata.name)
     fresh = decode_vm(await api.get(VIRTUAL_MACHINE, key)).metadata
     can_own = fresh.uid == vm.metadata.uid and fresh.deletion_timestamp is None
     if not can_own or (is_unchanged and fresh.generation != vm.metadata.generation):
         raise Conflict(f"cannot give VirtualMachine {key} a DataVolume: the VM is going, gone or was changed meanwhile")
-
-
-def _regarding(vm: VirtualMachine) -> Regarding:
-    return Regarding(VIRTUAL_MACHINE, Key(vm.metadata.namespace, vm.metadata.name), vm.metadata.uid)

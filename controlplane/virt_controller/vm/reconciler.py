@@ -175,7 +175,7 @@ class VmReconciler:
     async def write_status(self, world: World, status: VirtualMachineStatus) -> None:
         patch = merge_patch(encode(world.vm.status), encode(status))
         await self._patch(world.vm, {"status": patch}, is_status=True)
-        record_blocking_conditions(self._events, _regarding(world.vm), world.vm.status.conditions, status.conditions)
+        record_blocking_conditions(self._events, Regarding.of(world.vm), world.vm.status.conditions, status.conditions)
         record_import_failure(self._events, world, status)
 
     async def _remove_finalizer(self, vm: VirtualMachine) -> None:
@@ -187,11 +187,13 @@ class VmReconciler:
         """Confirm with the API server that the VMI is gone: removing the VM's finalizer cannot be undone. Raises
         Conflict."""
         try:
-            existing = await self._api.get(VIRTUAL_MACHINE_INSTANCE, _key(vm))
+            existing = await self._api.get(VIRTUAL_MACHINE_INSTANCE, vm.metadata.key)
         except NotFound:
             return
         if ownership_of(vm, decode_vmi(existing)) is Ownership.OWN:
-            raise Conflict(f"cannot remove the finalizer of VirtualMachine {_key(vm)}: its instance still exists")
+            raise Conflict(
+                f"cannot remove the finalizer of VirtualMachine {vm.metadata.key}: its instance still exists"
+            )
 
     def _has_read_so_far(self, vm: VirtualMachine, vmi: VirtualMachineInstance | None) -> bool:
         """Tell whether the cached state of the VMI, own writes included, is no older than the VM."""
@@ -204,14 +206,14 @@ class VmReconciler:
     async def _confirm_vmi(self, vm: VirtualMachine) -> None:
         """Read the VMI from the API server. The read-your-writes cache takes the response in."""
         with suppress(NotFound):
-            await self._api.get(VIRTUAL_MACHINE_INSTANCE, _key(vm))
-        self._confirmed[_key(vm)] = vm.metadata.resource_version
+            await self._api.get(VIRTUAL_MACHINE_INSTANCE, vm.metadata.key)
+        self._confirmed[vm.metadata.key] = vm.metadata.resource_version
 
     async def _confirm_current(self, vm: VirtualMachine) -> None:
         """Confirm that the VM is unchanged: a start may have been revoked or done. Raises Conflict."""
-        fresh = (await self._api.get(VIRTUAL_MACHINE, _key(vm)))["metadata"]
+        fresh = (await self._api.get(VIRTUAL_MACHINE, vm.metadata.key))["metadata"]
         if (fresh["uid"], fresh["resourceVersion"]) != (vm.metadata.uid, vm.metadata.resource_version):
-            raise Conflict(f"cannot act on VirtualMachine {_key(vm)}: it has changed meanwhile")
+            raise Conflict(f"cannot act on VirtualMachine {vm.metadata.key}: it has changed meanwhile")
 
     async def _create(self, world: World, action: CreateVmi) -> None:
         vm = world.vm
@@ -222,11 +224,11 @@ class VmReconciler:
             created = await self._api.create(VIRTUAL_MACHINE_INSTANCE, vm.metadata.namespace, body)
         except AlreadyExists as error:
             # The VMI is ours, from a write whose response was lost, or a foreign one: observe it, then decide again.
-            await self._api.get(VIRTUAL_MACHINE_INSTANCE, _key(vm))
+            await self._api.get(VIRTUAL_MACHINE_INSTANCE, vm.metadata.key)
             raise Conflict(str(error)) from error
-        message = f"Started the virtual machine {_key(vm)}"
+        message = f"Started the virtual machine {vm.metadata.key}"
         self._events.record(
-            _regarding(vm), "Normal", "SuccessfulCreate", message, occurrence=created["metadata"]["uid"]
+            Regarding.of(vm), "Normal", "SuccessfulCreate", message, occurrence=created["metadata"]["uid"]
         )
 
     async def _change(self, world: World, action: ChangeVmi) -> None:
@@ -235,7 +237,7 @@ class VmReconciler:
         meta = _present(world.own).metadata
         await self._api.patch(
             VIRTUAL_MACHINE_INSTANCE,
-            _key(world.vm),
+            world.vm.metadata.key,
             action.patch,
             resource_version=meta.resource_version,
             uid=meta.uid,
@@ -243,13 +245,13 @@ class VmReconciler:
 
     async def _adopt(self, world: World) -> None:
         vm, vmi = world.vm, _present(world.vmi)
-        fresh = decode_vm(await self._api.get(VIRTUAL_MACHINE, _key(vm)))
+        fresh = decode_vm(await self._api.get(VIRTUAL_MACHINE, vm.metadata.key))
         if fresh.metadata.uid != vm.metadata.uid or fresh.metadata.deletion_timestamp is not None:
-            raise Conflict(f"cannot adopt the instance of VirtualMachine {_key(vm)}: the VM is gone or going")
+            raise Conflict(f"cannot adopt the instance of VirtualMachine {vm.metadata.key}: the VM is gone or going")
         others = [encode(owner) for owner in vmi.metadata.owner_references if owner.uid != vm.metadata.uid]
         await self._api.patch(
             VIRTUAL_MACHINE_INSTANCE,
-            _key(vm),
+            vm.metadata.key,
             {"metadata": {"ownerReferences": [*others, owner_reference(vm)]}},
             resource_version=vmi.metadata.resource_version,
             uid=vmi.metadata.uid,
@@ -260,7 +262,7 @@ class VmReconciler:
         others = [encode(owner) for owner in vmi.metadata.owner_references if owner.uid != world.vm.metadata.uid]
         await self._api.patch(
             VIRTUAL_MACHINE_INSTANCE,
-            _key(world.vm),
+            world.vm.metadata.key,
             {"metadata": {"ownerReferences": others or None}},
             resource_version=vmi.metadata.resource_version,
             uid=vmi.metadata.uid,
@@ -272,26 +274,26 @@ class VmReconciler:
         meta = vmi.metadata
         try:
             await self._api.delete(
-                VIRTUAL_MACHINE_INSTANCE, _key(vm), uid=meta.uid, resource_version=meta.resource_version
+                VIRTUAL_MACHINE_INSTANCE, vm.metadata.key, uid=meta.uid, resource_version=meta.resource_version
             )
         except NotFound:
             return
         if not world.is_vm_deleting:
-            message = f"Stopped the virtual machine {_key(vm)}: {action.because}"
-            self._events.record(_regarding(vm), "Normal", "SuccessfulDelete", message, occurrence=meta.uid)
+            message = f"Stopped the virtual machine {vm.metadata.key}: {action.because}"
+            self._events.record(Regarding.of(vm), "Normal", "SuccessfulDelete", message, occurrence=meta.uid)
 
     async def _drop(self, vm: VirtualMachine, action: DropRequest) -> None:
         remaining = [encode(request) for request in action.left]
         await self._patch(vm, {"status": {"stateChangeRequests": remaining or None}}, is_status=True)
-        message = f"Dropped the request to {action.dropped.action[:64].lower()} {_key(vm)}: {action.because}"
+        message = f"Dropped the request to {action.dropped.action[:64].lower()} {vm.metadata.key}: {action.because}"
         self._events.record(
-            _regarding(vm), "Warning", "RequestDropped", message, occurrence=vm.metadata.resource_version
+            Regarding.of(vm), "Warning", "RequestDropped", message, occurrence=vm.metadata.resource_version
         )
 
     async def _patch(self, vm: VirtualMachine, patch: dict[str, Any], *, is_status: bool = False) -> None:
         await self._api.patch(
             VIRTUAL_MACHINE,
-            _key(vm),
+            vm.metadata.key,
             patch,
             subresource="status" if is_status else "",
             resource_version=vm.metadata.resource_version,
@@ -300,7 +302,7 @@ class VmReconciler:
 
     def report_refusal(self, world: World, problem: RefusedStep[Action]) -> None:
         refusal = explain_write_failure(problem)
-        self._events.record(_regarding(world.vm), "Warning", refusal.event, refusal.message)
+        self._events.record(Regarding.of(world.vm), "Warning", refusal.event, refusal.message)
 
 
 T = TypeVar("T", VirtualMachine, VirtualMachineInstance)
@@ -318,11 +320,3 @@ def _present(vmi: VirtualMachineInstance | None) -> VirtualMachineInstance:
     if vmi is None:
         raise AssertionError("decided on an instance that is not in the world")
     return vmi
-
-
-def _key(vm: VirtualMachine) -> Key:
-    return Key(vm.metadata.namespace, vm.metadata.name)
-
-
-def _regarding(vm: VirtualMachine) -> Regarding:
-    return Regarding(VIRTUAL_MACHINE, _key(vm), vm.metadata.uid)

@@ -110,7 +110,7 @@ class ControllerState:
 
     def of(self, vmi: VirtualMachineInstance) -> VmiState:
         """Return the state of exactly this VMI, not of a former one of its name."""
-        key = Key(vmi.metadata.namespace, vmi.metadata.name)
+        key = vmi.metadata.key
         state = self._by_vmi.get(key)
         if state is None or state.uid != vmi.metadata.uid:
             self.forget(key)
@@ -132,10 +132,10 @@ class ControllerState:
         state.begun = max([state.begun, *(_attempt_of(pod, vmi) for pod in pods)])
         state.granted = frozenset(vmi.status.active_pods) | _targets(vmi)
         state.pod_uids = frozenset(pod.uid for pod in pods)
-        keys = frozenset({*pod_keys(vmi), *(Key(pod.metadata.namespace, pod.metadata.name) for pod in pods)})
+        keys = frozenset({*pod_keys(vmi), *(pod.metadata.key for pod in pods)})
         for gone in state.pods - keys:
             self._looked_at.pop(gone, None)
-        key = Key(vmi.metadata.namespace, vmi.metadata.name)
+        key = vmi.metadata.key
         self._looked_at.update(dict.fromkeys(keys - state.pods, key))
         state.pods = keys
         return state

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from controlplane.api.objects.owner import controller_of
 from controlplane.api.objects.phase import BEFORE_HAND_OVER
-from controlplane.api.objects.resources import VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, Key
+from controlplane.api.objects.resources import VIRTUAL_MACHINE, Key
 from controlplane.api.objects.vmi.end_events import end_events
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance, VirtualMachineInstanceStatus
 from controlplane.virt_controller.reporting.events import Events, Regarding
@@ -38,8 +38,7 @@ def record_end_events(events: Events, regarding: Regarding, world: World, status
 
 
 def _vmi_and_vm(vmi: VirtualMachineInstance) -> list[Regarding]:
-    meta, owner = vmi.metadata, controller_of(vmi.metadata)
-    regarding = [Regarding(VIRTUAL_MACHINE_INSTANCE, Key(meta.namespace, meta.name), meta.uid)]
+    owner, regarding = controller_of(vmi.metadata), [Regarding.of(vmi)]
     if owner is not None and owner.kind == VIRTUAL_MACHINE.kind:
-        regarding.append(Regarding(VIRTUAL_MACHINE, Key(meta.namespace, owner.name), owner.uid))
+        regarding.append(Regarding(VIRTUAL_MACHINE, Key(vmi.metadata.namespace, owner.name), owner.uid))
     return regarding

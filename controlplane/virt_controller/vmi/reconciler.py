@@ -116,7 +116,7 @@ class VmiReconciler:
             claims=self._read_claims(vmi.metadata.namespace, vmi.spec.volumes),
             data_volumes=self._read_data_volumes(vmi.metadata.namespace, claim_names(vmi.spec.volumes)),
             excluded_nodes=self._kept_from(),
-            deletes_sent=frozenset(pod.uid for pod in pods if self._pods.is_delete_sent(_pod_key(pod), pod.uid)),
+            deletes_sent=frozenset(pod.uid for pod in pods if self._pods.is_delete_sent(pod.metadata.key, pod.uid)),
         )
         now = self._clock.monotonic()
         dead_for = state.dead_for(world.is_granted and isinstance(world.evidence, Dead), now)
@@ -170,12 +170,14 @@ class VmiReconciler:
     async def write_status(self, world: World, status: VirtualMachineInstanceStatus) -> None:
         patch = merge_patch(encode(world.vmi.status), encode(status))
         await self._patch(world.vmi, {"status": patch}, is_status=True)
-        record_blocking_conditions(self._events, _regarding(world.vmi), world.vmi.status.conditions, status.conditions)
-        record_end_events(self._events, _regarding(world.vmi), world, status)
+        record_blocking_conditions(
+            self._events, Regarding.of(world.vmi), world.vmi.status.conditions, status.conditions
+        )
+        record_end_events(self._events, Regarding.of(world.vmi), world, status)
         record_failed_attempt_events(self._events, world, status)
 
     def report_refusal(self, world: World, problem: RefusedStep[Action]) -> None:
-        self._events.record(_regarding(world.vmi), "Warning", refusal_reason(problem), str(problem.error))
+        self._events.record(Regarding.of(world.vmi), "Warning", refusal_reason(problem), str(problem.error))
 
     def vmi_of(self, pod: Key) -> Key | None:
         """Return the VMI that a Pod of this name concerns."""
@@ -205,7 +207,7 @@ class VmiReconciler:
                 excluded_nodes=world.excluded_nodes,
             )
         except ValueError as error:
-            raise Invalid(f"cannot build the launcher Pod of {_key(vmi)}: {error}") from error
+            raise Invalid(f"cannot build the launcher Pod of {vmi.metadata.key}: {error}") from error
         try:
             await self._api.create(POD, vmi.metadata.namespace, body)
         except AlreadyExists as error:
@@ -226,7 +228,7 @@ class VmiReconciler:
             metadata["ownerReferences"] = [*owners, owner_reference(world.vmi)]
         patch = {"metadata": metadata}
         version = pod.metadata.resource_version
-        await self._api.patch(POD, _pod_key(pod), patch, uid=pod.uid, resource_version=version)
+        await self._api.patch(POD, pod.metadata.key, patch, uid=pod.uid, resource_version=version)
 
     async def _set_unpaused(self, world: World, action: SetUnpausedCondition) -> None:
         """Add the condition of the readiness gate, with the Pod's observed resourceVersion as precondition."""
@@ -250,7 +252,7 @@ class VmiReconciler:
             log.debug("pod is gone already", extra={"key": str(key)})
             return
         message = f"Deleted virtual machine pod {action.name}: {action.because}"
-        self._events.record(_regarding(world.vmi), "Normal", "SuccessfulDelete", message, occurrence=action.uid)
+        self._events.record(Regarding.of(world.vmi), "Normal", "SuccessfulDelete", message, occurrence=action.uid)
 
     async def _confirm_pods_absent(self, world: World) -> None:
         """Read every Pod that this run can have. The read-your-writes cache takes the responses in.
@@ -281,7 +283,7 @@ class VmiReconciler:
     async def _patch(self, vmi: VirtualMachineInstance, patch: dict[str, Any], *, is_status: bool = False) -> None:
         await self._api.patch(
             VIRTUAL_MACHINE_INSTANCE,
-            _key(vmi),
+            vmi.metadata.key,
             patch,
             subresource="status" if is_status else "",
             resource_version=vmi.metadata.resource_version,
@@ -307,15 +309,3 @@ def unpaused_patch(status: dict[str, Any], now: str) -> dict[str, Any]:
     others = [condition for condition in status.get("conditions", ()) if condition["type"] != condition_types.UNPAUSED]
     unpaused = {"type": condition_types.UNPAUSED, "status": "True", "reason": condition_types.NOT_PAUSED}
     return {"status": {"conditions": [*others, {**unpaused, "lastTransitionTime": now}]}}
-
-
-def _key(vmi: VirtualMachineInstance) -> Key:
-    return Key(vmi.metadata.namespace, vmi.metadata.name)
-
-
-def _pod_key(pod: Pod) -> Key:
-    return Key(pod.metadata.namespace, pod.metadata.name)
-
-
-def _regarding(vmi: VirtualMachineInstance) -> Regarding:
-    return Regarding(VIRTUAL_MACHINE_INSTANCE, _key(vmi), vmi.metadata.uid)
