@@ -9,6 +9,7 @@ import http.client
 import json
 import socket
 import ssl
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,9 @@ from lab.errors import ApiError
 
 Object = dict[str, Any]
 
+IDLE_SECONDS = 60.0
+"""The API server closes a connection that has been idle for 90 s."""
+
 
 class Api:
     """One connection, opened again after it breaks. Not thread-safe."""
@@ -25,6 +29,7 @@ class Api:
     def __init__(self, server: str, certificates: Path, *, client: str = "admin", timeout_seconds: float = 10) -> None:
         parts = urlsplit(server)
         self._connection: http.client.HTTPSConnection | None = None
+        self._used_at = 0.0
         self._host, self._port, self._timeout = parts.hostname or "", parts.port or 443, timeout_seconds
         self._tls = ssl.create_default_context(cafile=str(certificates / "ca.crt"))
         self._tls.load_cert_chain(certificates / f"{client}.crt", certificates / f"{client}.key")
@@ -96,6 +101,8 @@ class Api:
         return http.client.HTTPSConnection(self._host, self._port, timeout=timeout_seconds, context=self._tls)
 
     def _exchange(self, method: str, path: str, body: Object | None, kind: str) -> tuple[int, bytes]:
+        if time.monotonic() - self._used_at > IDLE_SECONDS:
+            self.close()
         if self._connection is None:
             self._connection = self._connect(timeout_seconds=self._timeout)
         try:
@@ -104,7 +111,9 @@ class Api:
             if self._connection.sock is not None:
                 self._connection.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             response = self._connection.getresponse()
-            return response.status, response.read()
+            answer = response.status, response.read()
+            self._used_at = time.monotonic()
+            return answer
         except (OSError, http.client.HTTPException) as error:
             self.close()
             raise ApiError(f"{method} {path}: no answer from the API server: {error}", status=0) from error
