@@ -205,17 +205,22 @@ def test_both_versions_are_reported_before_anything_changes() -> None:
 
 def machines(
     reads: list[list[dict[str, Any]]], variables: dict[str, Any], *, is_check: bool = False
-) -> tuple[str, str]:
-    """Return the refusal and the message. reads: machines in an older launcher at each look, the last one repeats."""
-    remaining = list(reads)
+) -> tuple[str, str, int]:
+    """Return the refusal, the message and the number of looks.
+
+    reads: machines in an older launcher at each look; the last one repeats.
+    """
+    remaining, looks = list(reads), 0
 
     def read(_arguments: dict[str, Any]) -> dict[str, Any]:
+        nonlocal looks
+        looks += 1
         current = remaining.pop(0) if len(remaining) > 1 else remaining[0]
         return FOUND | {"in_other_launchers": current, "check_mode": is_check}
 
     host = Host(TASKS, {**VARIABLES, **variables}, kubevirt_control_plane_info=read)
     refusal = host.refusal(MACHINES)
-    return refusal, host.messages[0]
+    return refusal, host.messages[0], looks
 
 
 WEB, DB = machine("web"), machine("db", "a disk is the node's")
@@ -252,14 +257,14 @@ EVICT = WAIT | {"control_plane_workload_update_methods": ["LiveMigrate", "Evict"
 def test_machines_in_an_older_launcher_are_reported(
     reads: list[list[dict[str, Any]]], variables: dict[str, Any], words: str
 ) -> None:
-    refusal, message = machines(reads, variables)
+    refusal, message, _looks = machines(reads, variables)
 
     assert refusal == ""
     assert words in message
 
 
 @pytest.mark.parametrize(
-    ("current", "variables", "parts", "without"),
+    ("current", "variables", "parts", "without", "looks"),
     [
         pytest.param(
             [DB],
@@ -269,28 +274,32 @@ def test_machines_in_an_older_launcher_are_reported(
                 "Restart them (kubevirt_vm with state=restarted), evict them (control_plane_workload_upd",
             ],
             "wait longer",
-            id="cannot be moved",
+            1,
+            id="cannot be moved: not waited for",
         ),
         pytest.param(
-            [WEB], WAIT, ["methods with Evict), wait longer for those that"], "check what blocks", id="too slow"
+            [WEB], WAIT, ["methods with Evict), wait longer for those that"], "check what blocks", 2, id="too slow"
         ),
         pytest.param(
             [DB],
             EVICT,
             ["state=restarted), check what blocks their evictions (evictionStrategy, disruption budgets), wait l"],
             "evict them",
+            2,
             id="its eviction is refused",
         ),
     ],
 )
 def test_machines_that_stay_fail_an_upgrade_that_waits_for_them(
-    current: list[dict[str, Any]], variables: dict[str, Any], parts: list[str], without: str
+    current: list[dict[str, Any]], variables: dict[str, Any], parts: list[str], without: str, looks: int
 ) -> None:
-    refusal, _message = machines([current], variables)
+    refusal, _message, number = machines([current], variables)
 
     assert [part for part in parts if part not in refusal] == [], refusal
     assert without not in refusal
-    assert machines([current], variables, is_check=True)[0] == ""
+    assert number == looks
+    refusal, _message, number = machines([current], variables, is_check=True)
+    assert (refusal, number) == ("", 1), "check mode does not wait"
 
 
 @pytest.mark.parametrize(

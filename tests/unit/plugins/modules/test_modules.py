@@ -87,15 +87,6 @@ def test_every_example_is_accepted(name: str, task: dict[str, Any]) -> None:
     assert result.error_messages == []
 
 
-@pytest.mark.parametrize("name", MODULES)
-def test_a_module_is_at_most_forty_lines_apart_from_its_documentation(name: str) -> None:
-    module, _spec = MODULES[name]
-    source = Path(str(module.__file__)).read_text()
-    for text in (module.DOCUMENTATION, module.EXAMPLES, module.RETURN):
-        source = source.replace(text, "")
-    assert len(source.splitlines()) <= 40
-
-
 def options(documentation: dict[str, Any], key: str = "options") -> dict[str, Any]:
     """Return name -> (type, choices, default, aliases, elements, suboptions) of documented options."""
     return {

@@ -62,18 +62,6 @@ def test_options_of_a_machine_are_set_in_the_template(world: World, of_pools: Ta
     assert not {"template", "runStrategy", "dataVolumeTemplates"} & set(pool(world))
 
 
-def test_scaling_is_one_write_and_is_waited_for(world: World, of_pools: Task) -> None:
-    of_pools(replicas=2, **MACHINE)
-    foreseen = of_pools(replicas=3, check_mode=True, diff=True, wait=True)
-    assert (foreseen["changed"], foreseen["diff"]["after"]["spec"]["replicas"]) == (True, 3)
-    assert pool(world)["replicas"] == 2
-    world.requests.clear()
-    result = of_pools(replicas=3, wait=True)
-    assert (result["method"], result["result"]["status"]["readyReplicas"]) == ("patch", 3)
-    assert [method for method, _path in world.requests if method != "GET"] == ["PATCH"]
-    assert of_pools(replicas=0, wait=True)["result"]["status"]["replicas"] == 0
-
-
 @pytest.mark.parametrize(
     ("options", "declared"),
     [
