@@ -15,7 +15,6 @@ import signal
 import subprocess
 import tarfile
 import uuid
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -223,6 +222,3 @@ def _system_mounts() -> list[dict[str, Any]]:
 
 def _run(*command: str) -> None:
     subprocess.run(command, check=True, capture_output=True)
-
-
-Cleanup = Callable[[LauncherPod], LauncherPod]
