@@ -134,13 +134,13 @@ options:
     type: str
   image:
     description:
-      - Container image with the boot disk; becomes disk and volume V(containerdisk). An existing or otherwise declared disk of
-        that name keeps its other fields.
+      - Container image with the boot disk; becomes disk and volume V(containerdisk). An existing or declared disk of that name
+        is not changed.
     type: str
   cloud_init:
     description:
-      - Data for the guest's cloud-init; becomes disk and volume V(cloudinit). An existing or otherwise declared disk of that
-        name keeps its other fields.
+      - Data for the guest's cloud-init; becomes disk and volume V(cloudinit). An existing or declared disk of that name is not
+        changed.
     type: dict
     suboptions:
       type:
@@ -384,13 +384,13 @@ options:
           type: str
         image:
           description:
-            - Container image with the boot disk; becomes disk and volume V(containerdisk). An existing or otherwise declared disk of
-              that name keeps its other fields.
+            - Container image with the boot disk; becomes disk and volume V(containerdisk). An existing or declared disk of that name
+              is not changed.
           type: str
         cloud_init:
           description:
-            - Data for the guest's cloud-init; becomes disk and volume V(cloudinit). An existing or otherwise declared disk of that
-              name keeps its other fields.
+            - Data for the guest's cloud-init; becomes disk and volume V(cloudinit). An existing or declared disk of that name is not
+              changed.
           type: dict
           suboptions:
             type:
