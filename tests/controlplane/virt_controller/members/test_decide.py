@@ -80,6 +80,9 @@ def test_names_are_created_only_when_it_is_known_which_members_exist(absent: str
         pytest.param(GOING, {"shown": (("going", False),)}, ["ConfirmMember going"], id="deleting in the cache"),
         pytest.param(A, {"shown": (("a", False),)}, ["BeginBatch 7"], id="alive"),
         pytest.param(
+            FINAL, {"shown": (("final", False),), "unmade": ("x",)}, ["CreateMember x"], id="the batch is still open"
+        ),
+        pytest.param(
             A,
             {"shown": (("a", False),), "unconfirmed": frozenset("a")},
             ["ConfirmMember a"],
