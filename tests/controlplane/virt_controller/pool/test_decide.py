@@ -10,9 +10,13 @@ from typing import Any
 import pytest
 
 from controlplane.api.objects import int_or_percent
+from controlplane.api.objects.decode import decode
+from controlplane.engine.plan import IndependentActions
 from controlplane.virt_controller.members.decide import LOOK_AGAIN_SECONDS
+from controlplane.virt_controller.members.world import DeleteMember
 from controlplane.virt_controller.pool.decide import decide
 from controlplane.virt_controller.pool.machine import build_vm, change, number_of
+from controlplane.virt_controller.pool.member import Member
 from controlplane.virt_controller.pool.order import in_order
 from controlplane.virt_controller.pool.revision import has_other_volumes, revision, template_hash
 from controlplane.virt_controller.pool.world import World
@@ -39,9 +43,20 @@ OTHER_DISK = a_member("web-0", mark="a.b")
         ),
         pytest.param(a_world(a_pool(1), GOING), [], id="a deleting member counts"),
         pytest.param(a_world(a_pool(0), ZERO), ["DeleteMember web-0"], id="surplus"),
+        pytest.param(a_world(a_pool(3), GOING, ONE, TWO), [], id="no surplus: a deleting member is replaced later"),
+        pytest.param(
+            a_world(a_pool(2), GOING, free=(1,), shown=(("web-0", False),)),
+            ["ConfirmMember web-0"],
+            id="unsure: a deleting member proves nothing",
+        ),
         pytest.param(a_world(a_pool(1), GOING, ONE), [], id="the surplus is being deleted"),
         pytest.param(a_world(a_pool(0), ZERO, deletes_sent=frozenset({"uid-web-0"})), [], id="its deletion was sent"),
         pytest.param(a_world(a_pool(0), ZERO, has_read_earlier_batches=False), [], id="a new leader waits"),
+        pytest.param(
+            a_world(a_pool(1), a_member("web-0", revision=""), has_read_earlier_batches=False),
+            ["UpdateVm web-0"],
+            id="a new leader updates",
+        ),
         pytest.param(a_world(a_pool(2, paused=True)), [], id="paused"),
         pytest.param(a_world(a_pool(2, deleting=True), free=(0, 1)), [], id="deleting"),
         pytest.param(a_world(a_pool(1), problems=("bad",), free=(0,)), [], id="invalid selector"),
@@ -83,11 +98,12 @@ SPARE = {"selectionPolicy": {"selectors": {"labelSelector": {"matchLabels": {"sp
     [
         ({"unmanaged": {}}, []),
         ({"opportunistic": {}}, []),
+        ({}, ["web-1"]),
         ({"proactive": {}}, ["web-1"]),
         ({"proactive": OTHERS_FIRST}, ["web-2"]),
         ({"proactive": SPARE}, ["web-0"]),
     ],
-    ids=["unmanaged", "opportunistic", "proactive", "a sort policy", "selectors"],
+    ids=["unmanaged", "opportunistic", "none", "proactive", "a sort policy", "selectors"],
 )
 def test_the_scale_in_strategy_selects_the_surplus(strategy: Json, expected: list[str]) -> None:
     members = (a_member("web-0", inside={"spare": "true"}), ONE, TWO)
@@ -119,7 +135,17 @@ def test_the_update_strategy_selects_what_is_updated_and_restarted(
 
 @pytest.mark.parametrize(
     ("most", "ready", "restarted"),
-    [(None, "yyy", 3), (1, "yyy", 1), (2, "yyy", 2), ("50%", "yyy", 1), (1, "yyn", 1), (2, "yyn", 2), (1, "nnn", 3)],
+    [
+        (None, "yyy", 3),
+        (1, "yyy", 1),
+        (2, "yyy", 2),
+        ("50%", "yyy", 1),
+        (1, "yyn", 1),
+        (2, "yyn", 2),
+        (2, "nyy", 2),
+        (2, "yny", 2),
+        (1, "nnn", 3),
+    ],
 )
 def test_restarts_are_limited_by_max_unavailable(most: Any, ready: str, restarted: int) -> None:
     """VMs that are not ready are restarted at once, and count as unavailable."""
@@ -135,6 +161,36 @@ def test_a_vm_that_is_being_restarted_is_unavailable() -> None:
     pool = a_pool(2, maxUnavailable=1)
     assert actions_of(decide(a_world(pool, *members, runs=runs, restarts_sent=frozenset({"run-web-0"})))) == []
     assert actions_of(decide(a_world(pool, *members, runs=runs[1:]))) == []
+
+
+def test_a_vm_that_is_being_deleted_is_unavailable() -> None:
+    members = (a_member("web-0", deleting=True), *(a_member(f"web-{number}", mark="b.a") for number in (1, 2)))
+    runs = tuple(a_run(member) for member in members[1:])
+    assert actions_of(decide(a_world(a_pool(3, maxUnavailable=1), *members, runs=runs))) == []
+
+
+def test_a_vm_with_other_data_volumes_is_deleted_as_an_update() -> None:
+    """A refusal is reported as FailedUpdate, not as a failed scale-in."""
+    (step,) = decide(a_world(a_pool(1), OTHER_DISK, runs=(a_run(OTHER_DISK),))).steps
+    assert isinstance(step, IndependentActions)
+    (delete,) = step.actions
+    assert isinstance(delete, DeleteMember)
+    assert delete.is_update
+
+
+@pytest.mark.parametrize(
+    ("spec", "is_kept_running"),
+    [
+        ({"runStrategy": "Always"}, True),
+        ({"runStrategy": "Manual", "running": True}, False),
+        ({"running": True}, True),
+        ({"running": False}, False),
+        ({}, False),
+    ],
+    ids=str,
+)
+def test_a_vm_is_kept_running_by_its_run_strategy_or_running(spec: Json, is_kept_running: bool) -> None:
+    assert decode({"spec": spec}, Member).is_kept_running is is_kept_running
 
 
 def test_a_surplus_vm_does_not_replace_an_unavailable_one() -> None:
