@@ -209,3 +209,15 @@ async def serving(
         async with handlers, listening(server, "127.0.0.1", 0) as port:
             served.port, served.server = port, server
             yield served
+
+
+def meanwhile(served: Served, happens: Callable[[], object]) -> None:
+    """Call a function between virt-api's read and its first write."""
+    patch = served.api._patch
+
+    def patch_later(path: str, body: Json) -> Any:
+        served.api._patch = patch  # type: ignore[method-assign]
+        happens()
+        return patch(path, body)
+
+    served.api._patch = patch_later  # type: ignore[method-assign]

@@ -11,9 +11,8 @@ import json
 import ssl
 import threading
 import warnings
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
 
 import aiohttp
 import pytest
@@ -30,6 +29,7 @@ from tests.controlplane.virt_api.served import (
     Served,
     a_client_pair,
     an_authority,
+    meanwhile,
     serving,
 )
 
@@ -122,18 +122,6 @@ async def test_stop_and_restart_of_a_running_vm(served: Served, proxy: KeyPair, 
 
     assert code == 202
     assert served.api.objects[VM]["spec"]["runStrategy"] == "Halted"
-
-
-def meanwhile(served: Served, happens: Callable[[], object]) -> None:
-    """Call a function between virt-api's read and its first write."""
-    patch = served.api._patch
-
-    def patch_later(path: str, body: Json) -> Any:
-        served.api._patch = patch  # type: ignore[method-assign]
-        happens()
-        return patch(path, body)
-
-    served.api._patch = patch_later  # type: ignore[method-assign]
 
 
 @pytest.mark.parametrize("strategy", ["Halted", "Manual"], ids=["in the spec", "in the queue"])

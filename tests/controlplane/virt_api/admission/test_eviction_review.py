@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,16 @@ from controlplane.virt_api.http.identity import WebhookClients
 from controlplane.virt_api.http.response import Response
 from controlplane.virt_api.http.routes import EVICTION
 from tests.controlplane.kube.fake_api import status
-from tests.controlplane.virt_api.served import CLIENTS, USER, Json, Served, a_client_pair, an_authority, serving
+from tests.controlplane.virt_api.served import (
+    CLIENTS,
+    USER,
+    Json,
+    Served,
+    a_client_pair,
+    an_authority,
+    meanwhile,
+    serving,
+)
 
 PROXY = "front-proxy-client"
 POD = "/api/v1/namespaces/ns/pods/virt-launcher-web-u-1"
@@ -122,18 +131,6 @@ async def test_a_failed_review_does_not_name_the_vmi_to_others(served: Served) -
     served.api.faults.append(("GET", VMI, status(500, "InternalError", "etcd is away")))
 
     assert "web" not in (await evict(served))["status"]["message"]
-
-
-def meanwhile(served: Served, happens: Callable[[], object]) -> None:
-    """Call a function between virt-api's read and its first write."""
-    patch = served.api._patch
-
-    def patch_later(path: str, body: Json) -> Any:
-        served.api._patch = patch  # type: ignore[method-assign]
-        happens()
-        return patch(path, body)
-
-    served.api._patch = patch_later  # type: ignore[method-assign]
 
 
 DESCHEDULER = {"object": {"metadata": {"annotations": {"requested-by": "sigs.k8s.io/descheduler"}}}}
