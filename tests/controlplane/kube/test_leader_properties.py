@@ -89,7 +89,7 @@ class Candidate(Process):
             return None
         if asked.call.verb == "create":
             answer = asked.ever.of(LEASE.kind, KEY)
-            return None if answer is not None and answer.found is None else "no read has shown that there is no Lease"
+            return None if answer is not None and answer.value is None else "no read has shown that there is no Lease"
         if not asked.call.asked.get("resource_version"):
             return "it names no resourceVersion"
         spec, before = asked.call.asked["patch"]["spec"], {"holderIdentity": None, **asked.decided_on["spec"]}

@@ -28,7 +28,7 @@ NOT_REFUSED = (AlreadyExists, Conflict, NotFound, Unavailable)
 class Answer:
     version: int
     """The version of the store at the response."""
-    found: Any
+    value: Any
     """The object, or the state on the node; None: there is no such object."""
 
 

@@ -159,8 +159,8 @@ class Controller(Process):
             return sorted(self.overlays[NODE].keys())
         if work == "migration":
             return sorted(self.overlays[VIRTUAL_MACHINE_INSTANCE_MIGRATION].keys())
-        known = (self.overlays[item].keys() for item in (VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE))
-        return sorted({key for some in known for key in some})
+        keys = (self.overlays[item].keys() for item in (VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE))
+        return sorted({key for some in keys for key in some})
 
     def raw(self, resource: Resource, key: Key) -> bytes | None:
         return self.overlays[resource].get(key) if resource in self.overlays else None

@@ -67,13 +67,13 @@ def _is_deleted_once(request: Request) -> str | None:
 def _run_is_asked_for(request: Request) -> str | None:
     """A VMI is created only for a VM that the API server returned in this reconcile, and that asks for a run."""
     answer, body = request.in_pass.of(VIRTUAL_MACHINE.kind, request.call.key), request.call.asked["body"]
-    if answer is None or answer.found is None:
+    if answer is None or answer.value is None:
         return "the VM was not read before"
-    if answer.found["metadata"]["uid"] != controlling_uid(body):
+    if answer.value["metadata"]["uid"] != controlling_uid(body):
         return "the VM that was read is not the one that is to control it"
-    if "deletionTimestamp" in answer.found["metadata"] or not asks_for_run(answer.found):
+    if "deletionTimestamp" in answer.value["metadata"] or not asks_for_run(answer.value):
         return "the VM that was read asks for no run"
-    remaining = seconds_to_wait(answer.found, request.now)
+    remaining = seconds_to_wait(answer.value, request.now)
     if remaining > 0:
         return f"the back-off of the VM that was read lasts {remaining:.0f} s more"
     return None if VMI_FINALIZER in body["metadata"]["finalizers"] else "it has no finalizer"
@@ -82,12 +82,12 @@ def _run_is_asked_for(request: Request) -> str | None:
 def _is_what_its_vm_says(request: Request) -> str | None:
     """A VMI matches the VM that was read, and names its generation."""
     answer, body = request.in_pass.of(VIRTUAL_MACHINE.kind, request.call.key), request.call.asked["body"]
-    if answer is None or answer.found is None:
+    if answer is None or answer.value is None:
         return None
-    annotation, generation = body["metadata"]["annotations"].get(VM_GENERATION), answer.found["metadata"]["generation"]
+    annotation, generation = body["metadata"]["annotations"].get(VM_GENERATION), answer.value["metadata"]["generation"]
     if annotation != str(generation):
         return f"it says that it is made from generation {annotation}, and it is made from {generation}"
-    made, asked_for = form(body["spec"]), form(answer.found["spec"]["template"]["spec"])
+    made, asked_for = form(body["spec"]), form(answer.value["spec"]["template"]["spec"])
     return None if made == asked_for else f"it is made as {made}, and the VM asks for {asked_for}"
 
 
@@ -120,7 +120,7 @@ def _vm_has_no_instance(request: Request) -> str | None:
     answer = request.in_pass.of(VIRTUAL_MACHINE_INSTANCE.kind, request.call.key)
     if answer is None:
         return "the finalizer of a VM is removed, and its instance was not read"
-    own = answer.found is not None and controlling_uid(answer.found) == vm["metadata"]["uid"]
+    own = answer.value is not None and controlling_uid(answer.value) == vm["metadata"]["uid"]
     return "the finalizer of a VM is removed, and its instance exists" if own else None
 
 
@@ -146,9 +146,9 @@ def _vm_lives(request: Request) -> str | None:
     if owner is None or controlling_uid(request.decided_on) is not None:
         return None
     answer = request.in_pass.of(VIRTUAL_MACHINE.kind, request.call.key)
-    if answer is None or answer.found is None:
+    if answer is None or answer.value is None:
         return "a VMI is adopted, and the VM was not read before"
-    meta = answer.found["metadata"]
+    meta = answer.value["metadata"]
     return "a VMI is adopted for a VM that goes" if meta["uid"] != owner or "deletionTimestamp" in meta else None
 
 
@@ -256,8 +256,8 @@ def _looked_for_pods(
         key = Key(request.call.key.namespace, name)
         answer = request.ever.of(POD.kind, key)
         if answer is None or answer.version < max(since, request.ever.tried_at(POD.kind, key) if is_past_making else 0):
-            return f"Pod {name} was not asked for"
-        result = answer.found
+            return f"Pod {name} was not read"
+        result = answer.value
         is_own = result is not None and of_any and controlling_uid(result) == vmi["metadata"]["uid"]
         if result is not None and (is_own or result["metadata"]["uid"] in granted):
             return f"Pod {name} was found"
@@ -314,5 +314,5 @@ def _is_node_out(request: Request, name: str) -> bool:
     return (
         answer is not None
         and answer.version >= max(known, default=0)
-        and (answer.found is None or has_taint(answer.found, OUT_OF_SERVICE))
+        and (answer.value is None or has_taint(answer.value, OUT_OF_SERVICE))
     )

@@ -43,9 +43,9 @@ def broken_promise(request: Request, node: str, launcher_of: LauncherOf) -> str 
 def _start_is_granted(request: Request, node: str, launcher_of: LauncherOf) -> str | None:
     """A guest is started only in the Pod that the API server, in this reconcile, named as granted."""
     answer, uids = request.in_pass.of(VIRTUAL_MACHINE_INSTANCE.kind, request.call.key), request.call.asked
-    if answer is None or answer.found is None:
+    if answer is None or answer.value is None:
         return "its VMI was not read before"
-    meta, status = answer.found["metadata"], answer.found.get("status", {})
+    meta, status = answer.value["metadata"], answer.value.get("status", {})
     if meta["uid"] != uids["vmi_uid"] or "deletionTimestamp" in meta:
         return "the VMI that was read is another, or goes"
     if status.get("phase") != "Scheduled" or status.get("activePods") != {uids["pod_uid"]: node}:
@@ -55,7 +55,7 @@ def _start_is_granted(request: Request, node: str, launcher_of: LauncherOf) -> s
         return "its Pod is gone, going or over"
     state = None if launcher is None else launcher.status.state
     if request.call.verb == "define" and state is not None and (state.life.value, state.reason) not in NEVER_ON:
-        return f"it is known that its domain is {state.life.value}, {state.reason}"
+        return f"its domain was observed as {state.life.value}, {state.reason}"
     if request.call.verb == "define" and launcher is not None and launcher.status.failure is not None:
         return f"it can never be started: {launcher.status.failure.reason}"
     return None
@@ -69,10 +69,10 @@ def _end_has_a_cause(request: Request) -> str | None:
     pods = [request.in_pass.of(POD.kind, key) for key in _pod_keys(request, uids["pod_uid"])]
     answers = ((request.in_pass.of(VIRTUAL_MACHINE_INSTANCE.kind, request.call.key), uids["vmi_uid"]),)
     for answer, uid in (*answers, *((pod, uids["pod_uid"]) for pod in pods)):
-        if answer is not None and (answer.found is None or answer.found["metadata"]["uid"] != uid):
+        if answer is not None and (answer.value is None or answer.value["metadata"]["uid"] != uid):
             return None
     answer = request.in_pass.of(VIRTUAL_MACHINE_INSTANCE.kind, request.call.key)
-    if answer is not None and _is_no_longer_its(answer.found, uids["pod_uid"]):
+    if answer is not None and _is_no_longer_its(answer.value, uids["pod_uid"]):
         return None
     return "no object gives a cause"
 
@@ -108,8 +108,8 @@ def _phase_is_seen(request: Request, launcher_of: LauncherOf) -> str | None:
         return "LauncherGone, and the last look was before its Pod was removed"
     launcher = launcher_of(pod_uid)
     if reason == "GuestLost" and (launcher is None or launcher.is_gone):
-        return "GuestLost, and its Pod is not listed: its QEMU is not all that may be left of it"
-    result = look.found
+        return "GuestLost, and its Pod is not listed: other processes of it may remain"
+    result = look.value
     remaining = (result.emulators,) if reason == "GuestLost" else (result.has_directory, result.processes)
     return f"{reason}, and the last look found {result}" if any(remaining) else None
 

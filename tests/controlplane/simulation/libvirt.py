@@ -317,7 +317,7 @@ class LauncherGuest:
             await self._connection.call("hear of", lambda _unused: None)
         self._connection.connections.doubts.is_seen(self._connection.there)
         if not isinstance(state, State):
-            raise NoSuchDomain("it is not known any more")
+            raise NoSuchDomain("the domain does not exist")
         return state
 
     async def described(self, read: Callable[[str], Result]) -> Result:

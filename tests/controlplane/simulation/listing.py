@@ -46,7 +46,7 @@ def taken_off_rightly(request: Request) -> str | None:
         return "it names no uid"
     answer = request.in_pass.of(LEASE.kind, lease_key(node.name))
     if answer is None:
-        return "the Lease was not asked for"
+        return "the Lease was not read"
     silence = silent_for(request.store, node.name, answer.version)  # changes after the response cannot be known
     watched = request.age if silence is None else min(request.age, silence)
     if watched < (40 if silence is None else DURATION_SECONDS):

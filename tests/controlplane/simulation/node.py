@@ -121,9 +121,9 @@ class Node:
         """List Pods of this node for which the kubelet has work, including those deleted from the API."""
         if self.is_unreachable:
             return []
-        known = {body["metadata"]["uid"]: (key, body) for key, body in self.store.list(POD)}
-        due = [(key, uid) for uid, (key, body) in known.items() if self._is_due(body)]
-        return due + [(item.pod, uid) for uid, item in self.launchers.items() if uid not in known]
+        pods = {body["metadata"]["uid"]: (key, body) for key, body in self.store.list(POD)}
+        due = [(key, uid) for uid, (key, body) in pods.items() if self._is_due(body)]
+        return due + [(item.pod, uid) for uid, item in self.launchers.items() if uid not in pods]
 
     def kubelet_step(self, key: Key, uid: str) -> None:
         """Do the next step for a Pod: start, report, stop, remove."""

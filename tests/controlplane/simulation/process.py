@@ -314,7 +314,7 @@ class Process:
             self.broken_promises.append(f"{turn.work} {key}: {outcome.error}")
         wanted = outcome.requeue_after
         if not failed and not turn.calls and wanted is not None and wanted <= 0:
-            self.broken_promises.append(f"spins: {turn.work} {key}: nothing is asked, and another look wanted at once")
+            self.broken_promises.append(f"spins: {turn.work} {key}: a reconcile without a request is requeued at once")
         if self.is_looked_at_each_time and not failed:
             self._look_for_undone(turn.work, key)
 

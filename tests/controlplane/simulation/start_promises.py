@@ -53,16 +53,16 @@ def end_is_noted(request: Request) -> str | None:
     is_owed_paused = is_paused(vmi) and "Running" not in entered
     is_due = status["phase"] == "Failed" and (strategy_of(vm) == "RerunOnFailure" or is_owed_paused)
     if is_due and not vm.get("status", {}).get("stateChangeRequests"):
-        return "its instance failed, and is deleted before the next run is asked for"
+        return "its instance failed, and is deleted before the next run is requested"
     return None
 
 
 def is_paused_as_asked(request: Request) -> str | None:
     """A run starts paused exactly when the start request says so."""
     answer, body = request.in_pass.of(VIRTUAL_MACHINE.kind, request.call.key), request.call.asked["body"]
-    if answer is None or answer.found is None:
+    if answer is None or answer.value is None:
         return None
-    queue = answer.found.get("status", {}).get("stateChangeRequests") or ()
+    queue = answer.value.get("status", {}).get("stateChangeRequests") or ()
     starts = [item for item in queue if item["action"] == "Start"]
     is_asked = bool(starts) and asks_paused(starts[0])
     return None if is_paused(body) == is_asked else f"its guest is {'' if is_asked else 'not '}to wait for an unpause"

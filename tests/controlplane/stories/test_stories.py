@@ -43,7 +43,7 @@ def start_paused(stage: Stage, users: Users) -> None:
     users.start(is_paused=True)
     stage.wait(600)
     (guest,) = stage.guests()
-    stage.act("a user unpauses vmi/web", lambda: guest.resume(by_person=True))
+    stage.act("a user unpauses vmi/web", lambda: guest.resume(by_user=True))
     users.switch("Halted")
 
 

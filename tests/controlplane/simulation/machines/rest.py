@@ -256,9 +256,9 @@ def _untrue_of_agent(vmi: Json, guest: Launcher) -> Iterator[str]:
         yield f"says AgentConnected {reported}, and the channel is {'closed' if reported else 'open'}"
         return
     if guest.agent is None:
-        told = [item for item in ("guestOSInfo", "fsFreezeStatus") if status.get(item)]
-        if told:
-            yield f"says {told[0]} {status[told[0]]}, and there is no agent"
+        stale = [item for item in ("guestOSInfo", "fsFreezeStatus") if status.get(item)]
+        if stale:
+            yield f"says {stale[0]} {status[stale[0]]}, and there is no agent"
         return
     if guest.agent.is_silent or not guest.is_going_on:
         return

@@ -146,7 +146,7 @@ class Stream:
     target: MigratingLauncher
     is_open: Callable[[], bool]
     """Whether the tunnel is open."""
-    left: int
+    remaining: int
     """Remaining steps of the transfer."""
     is_endless: bool = False
     """While it runs, the guest writes faster than it is sent."""
@@ -157,7 +157,7 @@ class Stream:
     def send(self) -> None:
         """Send a part while the guest runs."""
         self._check()
-        self.left -= not (self.is_endless and self.source.is_going_on)
+        self.remaining -= not (self.is_endless and self.source.is_going_on)
 
     def send_all(self) -> None:
         self._check()

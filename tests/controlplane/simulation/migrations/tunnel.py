@@ -147,8 +147,8 @@ class There:
         return ThereGuest(self)
 
     async def _perform(self, leaver: LeavingGuest, stream: Stream) -> None:
-        is_slow = stream.left > max(LENGTHS[:-1]) or stream.is_endless
-        while stream.left > 0:
+        is_slow = stream.remaining > max(LENGTHS[:-1]) or stream.is_endless
+        while stream.remaining > 0:
             await leaver.tell("send", stream.send)
             if is_slow and leaver.here.is_going_on:
                 with suppress(TimeoutError):
@@ -224,7 +224,7 @@ class LeavingGuest(LauncherGuest, Domain):
     async def progress(self) -> Progress:
         stream = self.here.stream
         await self.tell("ask for the progress of", lambda: None)
-        return Progress(PARTS, 0 if stream is None else stream.left, 0)
+        return Progress(PARTS, 0 if stream is None else stream.remaining, 0)
 
     async def described(self, read: Callable[[str], Result], *, migratable: bool = False) -> Result:
         del migratable
