@@ -92,7 +92,3 @@ def test_nothing_is_deleted_without_a_cause_nor_twice() -> None:
         is_asked = "Stop" in request.split(", ") and strategy in ("Always", "RerunOnFailure", "Manual")
         assert strategy == "Halted" or is_asked or (is_over and strategy in ("Always", "RerunOnFailure")), cell
         assert "going" not in state, cell
-
-
-def test_an_unknown_strategy_changes_nothing() -> None:
-    assert {done(*cell) for cell in CELLS if cell[0] == "WaitAsReceiver"} == {"-"}
