@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import cache
 
 import pytest
 from kubevirt_api.run_strategies import BUILT
@@ -202,10 +203,13 @@ REMEDIES: dict[str, tuple[Remedy, ...]] = {
 }
 
 
+@cache
 def refusals() -> list[tuple[str, tuple[str, ...], World, str]]:
     collected = []
     for scene in SCENES:
-        if scene[0] not in BUILT:
+        # Only RerunOnFailure depends on whether it was acted on.
+        is_new = scene[3] == "fresh" and scene[0] != "RerunOnFailure"
+        if scene[0] not in BUILT or is_new:
             continue
         for world in (the_scene(*scene), rest_of(scene).world):
             for verb in VERBS:
@@ -215,12 +219,9 @@ def refusals() -> list[tuple[str, tuple[str, ...], World, str]]:
     return collected
 
 
-REFUSALS = refusals()
-
-
 @pytest.mark.parametrize("strategy", BUILT)
 def test_the_statements_of_a_refusal_hold_and_its_advice_works(strategy: str) -> None:
-    for verb, scene, world, words in REFUSALS:
+    for verb, scene, world, words in refusals():
         if scene[0] != strategy:
             continue
         rows = [row for text, row in REMEDIES.items() if re.fullmatch(text, words)]
@@ -230,11 +231,11 @@ def test_the_statements_of_a_refusal_hold_and_its_advice_works(strategy: str) ->
 
 
 def test_every_remedy_is_used() -> None:
-    messages = {words for _verb, _scene, _world, words in REFUSALS}
+    messages = {words for _verb, _scene, _world, words in refusals()}
     assert [text for text in REMEDIES if not any(re.fullmatch(text, words) for words in messages)] == []
 
 
 def test_a_refusal_for_an_unknown_instance_names_the_proof() -> None:
-    messages = [words for _verb, _scene, world, words in REFUSALS if lives("Unknown")(world)]
+    messages = [words for _verb, _scene, world, words in refusals() if lives("Unknown")(world)]
     assert messages
     assert all("not running" in words or "Its instance is Unknown: " in words for words in messages)
