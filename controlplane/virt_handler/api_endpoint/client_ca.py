@@ -42,4 +42,4 @@ def use_client_ca(tls: EndpointTls, raw: bytes | None) -> None:
         if bundle:
             tls.use_authority(bundle)
     except (ValueError, binascii.Error, msgspec.MsgspecError) as error:
-        log.error("the authority of callers cannot be used, the old one stays", extra={"because": error})
+        log.error("the client CA cannot be used, the old one stays", extra={"because": error})

@@ -117,12 +117,12 @@ class ApiEndpoint:
     async def _ask(self, question: Question) -> Answer:
         answer = self._answers.get(type(question))
         if answer is None:
-            return NotDone("refused", "this virt-handler does not answer such questions")
+            return NotDone("refused", "this virt-handler does not support the request")
         try:
             async with asyncio.timeout(CARRY_OUT_SECONDS):
                 return await answer(question)
         except TimeoutError:
-            return NotDone("overdue", f"it was not done within {CARRY_OUT_SECONDS:.0f} s, and is being tried yet")
+            return NotDone("overdue", f"it was not done within {CARRY_OUT_SECONDS:.0f} s, and is still being tried")
 
 
 def _context() -> ssl.SSLContext:

@@ -26,9 +26,7 @@ def decide(world: World) -> Plan[Action]:
         if migration_uid != world.moving.migration_uid or not world.is_expected
     ]
     if stale:
-        return Plan(
-            tuple(CloseTunnel(migration_uid, because="nothing comes by it any more") for migration_uid in stale)
-        )
+        return Plan(tuple(CloseTunnel(migration_uid, because="its migration is over") for migration_uid in stale))
     launcher = world.launcher
     if launcher is None or launcher.is_gone or launcher.pod.is_over:
         return Plan()
@@ -41,7 +39,7 @@ def _prepare(world: World, launcher: Launcher) -> Plan[Action]:
     """Open the tunnel, and prepare the launcher to receive the guest. The tunnel does not need the launcher."""
     open_tunnel: tuple[Action, ...] = ()
     if world.tunnel is None:
-        open_tunnel = (OpenTunnel(world.moving.migration_uid, because="a guest is to come"),)
+        open_tunnel = (OpenTunnel(world.moving.migration_uid, because="a guest migrates to this node"),)
     status, uid = launcher.status, launcher.pod.uid
     if not status.is_here or launcher.operation:
         return Plan(open_tunnel)
@@ -49,9 +47,9 @@ def _prepare(world: World, launcher: Launcher) -> Plan[Action]:
         pause = _pause(world, launcher)
         if pause > 0:
             return Plan(open_tunnel, requeue_after=pause)
-        return Plan((PrepareNetwork(uid, because="a guest is to come to its launcher"), *open_tunnel))
+        return Plan((PrepareNetwork(uid, because="a guest migrates to its launcher"), *open_tunnel))
     if not status.is_admitted:
-        return Plan((Dial(uid, because="a guest is to come to its launcher"), *open_tunnel))
+        return Plan((Dial(uid, because="a guest migrates to its launcher"), *open_tunnel))
     return Plan(open_tunnel)
 
 

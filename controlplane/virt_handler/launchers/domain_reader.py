@@ -49,7 +49,7 @@ class DomainReader:
             return await guest.described(read_domain)
         except (UnreadableError, NotText) as error:
             self._is_unreadable = True
-            log.warning("a launcher describes its domain badly", extra={**who, "error": sanitize(str(error))})
+            log.warning("a domain's description is unreadable", extra={**who, "error": sanitize(str(error))})
             return known
         except BaseException:
             self._is_stale = True

@@ -104,4 +104,4 @@ class MigrationTransfer:
             await self._connection.run_on_domain(lambda guest: guest.abort_job())
         except (VerbRefused, NoContact) as error:  # libvirt's job has not begun, or is over; the abort is retried
             extra = {**self._record.log_fields, "error": sanitize(str(error))}
-            log.info("a migration is not given up", extra=extra)
+            log.info("cannot abort a migration yet", extra=extra)

@@ -81,7 +81,7 @@ class Network:
             return min(AGAIN_SECONDS, self._pause())
         except NodeError as error:
             message = sanitize(f"cannot set up the Pod's network: {error}")
-            log.warning("a network cannot be seen to", extra={"pod_uid": self._pod_uid, "error": message})
+            log.warning("cannot repair a Pod's network", extra={"pod_uid": self._pod_uid, "error": message})
             self._trouble(message)
             return min(AGAIN_SECONDS, self._pause())
         self._trouble(TAP_GONE if interface.is_tap_open is False and self._has_guest() else "")

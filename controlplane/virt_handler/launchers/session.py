@@ -205,7 +205,7 @@ class Session:
         try:
             await self._tools.node.give_capabilities(pod.uid, with_kvm=has_kvm(pod))
         except NodeError as error:
-            log.warning("start without capability cache", extra={**self.record.log_fields, "error": str(error)})
+            log.warning("cannot provide the capability cache", extra={**self.record.log_fields, "error": str(error)})
 
     async def _reread(self) -> None:
         await self.connection.reread()

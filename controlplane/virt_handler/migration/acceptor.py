@@ -53,7 +53,7 @@ class Acceptor:
             try:
                 connection, _unused = await loop.sock_accept(self._listening)
             except OSError as error:
-                log.warning("cannot take a connection of a migration", extra={"because": str(error)})
+                log.warning("cannot accept a migration connection", extra={"because": str(error)})
                 await asyncio.sleep(AGAIN_SECONDS)
                 continue
             if len(self._served) >= self._most or self._left <= 0:

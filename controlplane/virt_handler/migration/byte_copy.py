@@ -70,7 +70,7 @@ class TunnelSocket:
         byte = memoryview(bytearray(1))
         while not line.endswith(b"\n"):
             if len(line) >= limit or not await self.receive(byte):
-                raise ValueError("it does not begin with a line")
+                raise ValueError("it does not begin with a handshake line")
             line += byte
         return bytes(line)
 

@@ -161,9 +161,9 @@ class Watch:
             await asyncio.shield(self._stopping)
         except (NoContact, HypervisorError) as error:
             extra = {"domain": self._guest.name, "error": str(error)}
-            log.warning("a guest that cannot be sent in its time is not stopped yet", extra=extra)
+            log.warning("cannot stop a guest that was not sent in time", extra=extra)
         else:
-            log.info("a guest is stopped so that it can be sent", extra={"domain": self._guest.name})
+            log.info("a guest is stopped to send the rest of its memory", extra={"domain": self._guest.name})
             self._pace.stopped()
 
     async def let_go_on(self) -> None:

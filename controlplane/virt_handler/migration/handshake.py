@@ -55,7 +55,7 @@ def read(line: bytes, expected: MigrationIdentity) -> Channel:
     try:
         handshake = _decoder.decode(line)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise HandshakeError("it does not begin with a line that names its migration") from error
+        raise HandshakeError("it does not begin with a handshake line") from error
     if handshake.identity != expected:  # the source of one migration must not reach the target of another
         raise HandshakeError("it is of another migration")
     return handshake.channel

@@ -106,7 +106,7 @@ class Sender:
     async def _target(self, moving: MigrationState) -> Target:
         ports = list(moving.target_direct_migration_node_ports)
         if len(ports) != 1 or not (ports[0].isascii() and ports[0].isdecimal()):
-            raise Failed("the target has not said on which port it listens")
+            raise Failed("the target has not published its port")
         source, target = [await self._api.get(NODE, Key("", node)) for node in (moving.source_node, moving.target_node)]
         address = address_of(moving, source, target, has_network=self._has_network())
         context = client_tls_context(self._pair, peer_certificate(target, moving.target_node))
@@ -127,7 +127,7 @@ class Sender:
     async def _send(self, request: TransferRequest, target: Connection) -> None:
         guest = request.guest
         if not isinstance(guest, Domain):
-            raise Failed("the guest is none of libvirt's")
+            raise Failed("the guest is no libvirt domain")
         key = Key(request.vmi.metadata.namespace, request.vmi.metadata.name)
         settings = request.moving.migration_configuration or MigrationConfiguration()
         watch = Watch(
@@ -173,9 +173,9 @@ class Sender:
             if self._clock.monotonic() > until:
                 raise Failed("the guest has left, but its QEMU does not end")
             if state.life is Life.RUNNING:
-                raise Failed("the guest was let go on before its QEMU had ended")
+                raise Failed("the guest was resumed before its QEMU had ended")
             if state == LEFT:
-                raise Failed("the source did not hear that the target has all of the guest")
+                raise Failed("the source got no confirmation that the target has all of the guest")
             await asyncio.sleep(0.1)
 
 

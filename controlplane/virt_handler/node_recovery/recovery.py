@@ -236,7 +236,7 @@ class NodeRecovery:
         try:
             because = await self._why_orphan(launcher)
         except ApiError as error:
-            log.warning("cannot ask whose a launcher is", extra={**who(launcher), "error": str(error)})
+            log.warning("cannot read the VMI of a launcher", extra={**who(launcher), "error": str(error)})
             check.failures += 1
             self._failures[uid] = self._failures.get(uid, 0) + 1
             return
@@ -276,7 +276,7 @@ class NodeRecovery:
         launcher = self._ending.launcher(uid)
         if launcher is None:
             return
-        log.error("a guest is left", extra={**who(launcher), "because": event.message})
+        log.error("an orphan or unanswered guest still runs", extra={**who(launcher), "because": event.message})
         try:
             await self._record_event(about(launcher), event)
         except ApiError as error:

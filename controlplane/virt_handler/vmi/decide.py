@@ -147,7 +147,7 @@ def _running(world: World, vmi: VirtualMachineInstance) -> Plan[Action]:
         has_interface = bool(vmi.spec.domain.devices.interfaces)
         if plan.steps or not has_interface or not _lacks_network(world, launcher):
             return plan
-        prepare = _prepare(world, launcher, "this process has not seen to its network")
+        prepare = _prepare(world, launcher, "this process has not set up its network")
         pauses = [choice.requeue_after for choice in (plan, prepare) if choice.requeue_after is not None]
         return Plan(prepare.steps, min(pauses, default=None))
     return _look(world, liveness) if missing_pod(world) else Plan()
@@ -252,16 +252,16 @@ def _while_alive(world: World, vmi: VirtualMachineInstance, launcher: Launcher, 
 
 def _plug(vmi: VirtualMachineInstance, launcher: Launcher) -> PlugCpus | PlugMemory | None:
     if count := missing_cpus(vmi, launcher):
-        return PlugCpus(launcher.pod.uid, count, because="it is in a Pod that was made for them")
+        return PlugCpus(launcher.pod.uid, count, because="its Pod was created for them")
     if (requested := missing_memory(vmi, launcher)) is not None:
-        return PlugMemory(launcher.pod.uid, requested, because="it is in a Pod that was made for it")
+        return PlugMemory(launcher.pod.uid, requested, because="its Pod was created for it")
     return None
 
 
 def _leave(world: World, vmi: VirtualMachineInstance, launcher: Launcher, liveness: Alive) -> Plan[Action] | None:
     """Take the next step of a migration; resume a guest that the migration left paused, after growing pauses."""
     if has_arrived_paused(vmi, launcher.status):
-        plan: Plan[Action] | None = Plan((Resume(launcher.pod.uid, because="it has come here by its migration"),))
+        plan: Plan[Action] | None = Plan((Resume(launcher.pod.uid, because="it arrived by its migration"),))
     else:
         is_to_end = world.deleting_since is not None
         plan = decide_migration_source(
@@ -353,7 +353,7 @@ def _expect(world: World) -> Plan[Action]:
     (launcher,) = staying
     uid, vmi = launcher.pod.uid, None if launcher.expected is None else launcher.expected.vmi
     if launcher.expected is None:
-        return Plan((ReadVmi(uid, because="its launcher is here before it was handed over"),))
+        return Plan((ReadVmi(uid, because="its launcher exists before the hand-over"),))
     is_wanted = vmi is not None and vmi.metadata.deletion_timestamp is None and _may_come(vmi, launcher)
     status = launcher.status
     if not is_wanted or status.is_network_ready or not status.is_here or status.failure is not None:

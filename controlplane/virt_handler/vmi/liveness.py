@@ -55,7 +55,7 @@ def judge_run(world: World) -> Liveness:
     if launcher is not None:
         liveness = _with_cause(judge(launcher, vmi.metadata.uid), vmi, launcher)
     if isinstance(liveness, Unknown) and launcher is not None and was_lost_in_migration(vmi, launcher.status):
-        liveness = Dead("Failed", "GuestLost", "the guest has left for a target that has ended")
+        liveness = Dead("Failed", "GuestLost", "the guest moved to a target that has ended")
     if not isinstance(liveness, Unknown):
         return liveness
     if world.lost_pod:
@@ -137,7 +137,7 @@ def _by_traces(pod_uid: str, look: Look | None) -> Liveness:
 
 def _by_emulators(look: Look | None) -> Liveness:
     """Judge a guest that libvirt lost. Only the absence of its QEMU process proves its end."""
-    message = "libvirt in the launcher knows the domain no more that has run there"
+    message = "libvirt in the launcher no longer knows the domain that ran there"
     if look is None:
         return Unknown(message)
     if look.traces.emulators:

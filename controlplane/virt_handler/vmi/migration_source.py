@@ -124,7 +124,7 @@ def decide_migration_source(seen: Seen) -> Plan[Action] | None:
     if transfer is not None and not transfer.is_over:
         return _while_sending(seen, moving, transfer)
     if is_left_paused_by_migration(seen.vmi, seen.launcher, seen.state):
-        return Plan((Resume(uid, because="its migration has ended, and it is here"),))
+        return Plan((Resume(uid, because="its migration has ended and left it paused"),))
     if moving is None or moving.start_timestamp is not None or _own(moving, transfer) is not None:
         return None
     if moving.abort_requested or seen.is_to_end or not moving.target_node_address:
@@ -141,7 +141,7 @@ def _while_sending(seen: Seen, moving: MigrationState | None, transfer: Transfer
     if pause > 0:
         return Plan(requeue_after=pause)
     return Plan(
-        (AbortTransfer(seen.launcher.pod.uid, because="nobody wants it to move any more"),), ABORT_AGAIN_SECONDS
+        (AbortTransfer(seen.launcher.pod.uid, because="its migration is no longer wanted"),), ABORT_AGAIN_SECONDS
     )
 
 

@@ -43,9 +43,9 @@ def writes_of(vmi: VirtualMachineInstance, action: BeginTransfer, session: Sessi
             except Conflict:
                 continue
             except (ApiError, DecodeError) as error:
-                raise NoContact(f"cannot have it written that the migration is to {what}: {error}") from error
+                raise NoContact(f"cannot write that the migration is to {what}: {error}") from error
             return
-        raise NoContact(f"cannot have it written that the migration is to {what}: the VMI changes all the time")
+        raise NoContact(f"cannot write that the migration is to {what}: the VMI changes all the time")
 
     async def begin() -> None:
         change = {"startTimestamp": format_timestamp(clock.now()), "mode": PRE_COPY}

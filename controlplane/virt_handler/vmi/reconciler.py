@@ -224,7 +224,7 @@ class VmiReconciler:
         try:
             now = decode_vmi(await self._api.get(VIRTUAL_MACHINE_INSTANCE, key))
         except (ApiError, DecodeError) as error:
-            raise NoContact(f"cannot ask whether the start is granted: {error}") from error
+            raise NoContact(f"cannot read whether the start is granted: {error}") from error
         refusal = refuse_start(now, self._node, session.launcher())
         if now.metadata.uid != vmi.metadata.uid:
             refusal = "it is another VMI by now"

@@ -209,7 +209,7 @@ async def test_a_bug_fails_only_its_own_request(opened: Opened) -> None:
     assert (await opened.call())[0] == 500
     opened.door._answers = {}
     answer = link.read_answer((await opened.call())[1])
-    assert answer == NotDone("refused", "this virt-handler does not answer such questions")
+    assert answer == NotDone("refused", "this virt-handler does not support the request")
 
 
 async def test_silent_peers_do_not_lock_virt_api_out(opened: Opened) -> None:

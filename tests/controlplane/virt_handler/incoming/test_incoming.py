@@ -32,10 +32,10 @@ from tests.controlplane.virt_handler.migrating import (
 )
 
 TUNNEL = TunnelAddress("10.244.1.9", 4711)
-PREPARE = PrepareNetwork(TARGET_POD, "a guest is to come to its launcher")
-DIAL = Dial(TARGET_POD, "a guest is to come to its launcher")
-OPEN = OpenTunnel(MIGRATION, "a guest is to come")
-CLOSE = CloseTunnel(MIGRATION, "nothing comes by it any more")
+PREPARE = PrepareNetwork(TARGET_POD, "a guest migrates to its launcher")
+DIAL = Dial(TARGET_POD, "a guest migrates to its launcher")
+OPEN = OpenTunnel(MIGRATION, "a guest migrates to this node")
+CLOSE = CloseTunnel(MIGRATION, "its migration is over")
 END = Destroy(TARGET_POD, "its migration has failed")
 OFF = State(Life.SHUT_OFF, "destroyed")
 

@@ -147,7 +147,7 @@ async def test_a_freeze_without_an_answer_has_its_deadline(stage: Stage) -> None
     stage.agent.silent = {FREEZE}
     with pytest.raises(NoContact):
         await stage.freeze.freeze(60)
-    assert stage.is_frozen is None, "nobody knows"
+    assert stage.is_frozen is None
     await passes(stage, 61)
     await until(lambda: not stage.agent.is_frozen, "thawed")
 
@@ -166,7 +166,7 @@ async def test_a_failed_thaw_is_repeated(stage: Stage, monkeypatch: pytest.Monke
     await stage.freeze.freeze(60)
     stage.agent.answers[THAW] = AgentSilent("no answer")
     await passes(stage, 61)
-    await until(lambda: stage.agent.orders.count(THAW) >= 3, "told three times")
+    await until(lambda: stage.agent.orders.count(THAW) >= 3, "three requests")
     assert stage.is_frozen is True
     del stage.agent.answers[THAW]
     await until(lambda: stage.is_frozen is False, "thawed")
@@ -201,7 +201,7 @@ async def test_a_thaw_that_is_due_during_a_pause_happens_on_resume(
 async def test_a_disconnected_agent_is_not_thawed(stage: Stage) -> None:
     await stage.freeze.freeze(60)
     stage.asking.look(None, is_connected=False)
-    await until(lambda: stage.states[-1] == AgentState(), "told to be gone")
+    await until(lambda: stage.states[-1] == AgentState(), "a disconnected agent")
     await passes(stage, 61)
     assert stage.agent.orders == [FREEZE]
     with pytest.raises(VerbRefused, match="does not have guest agent connected"):
@@ -213,9 +213,9 @@ async def test_a_reconnected_agent_of_a_frozen_guest_gets_the_default_deadline(s
     await stage.freeze.freeze(60)
     guest = stage.asking._guest
     stage.asking.look(None, is_connected=False)
-    await until(lambda: stage.states[-1] == AgentState(), "told to be gone")
+    await until(lambda: stage.states[-1] == AgentState(), "a disconnected agent")
     stage.asking.look(guest, is_connected=True)
-    await until(lambda: stage.is_frozen is True, "found frozen")
+    await until(lambda: stage.is_frozen is True, "frozen")
     await passes(stage, 61)
     assert stage.agent.orders == [FREEZE]
     await passes(stage, USUAL_THAW_SECONDS)
@@ -241,4 +241,4 @@ async def test_a_frozen_guest_is_asked_for_its_status_in_every_round(
     await until(lambda: stage.agent.asked.count(INTERFACES) >= 3, "rounds one after the other")
     await stage.freeze.freeze(60)
     stage.agent.is_frozen = False  # thawed by a user in the guest
-    await until(lambda: stage.is_frozen is False, "told")
+    await until(lambda: stage.is_frozen is False, "thawed")

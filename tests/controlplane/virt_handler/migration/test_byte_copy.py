@@ -155,7 +155,7 @@ async def test_a_line_that_is_too_long_or_unfinished_is_an_error(said: bytes, en
     if ends:
         there.shutdown(socket.SHUT_WR)
     async with asyncio.timeout(SECONDS):
-        with pytest.raises(ValueError, match="does not begin with a line"):
+        with pytest.raises(ValueError, match="does not begin with a handshake line"):
             await end.read_line(10)
     end.close()
     there.close()

@@ -16,7 +16,7 @@ from controlplane.hypervisor.errors import Disconnected, HypervisorError, WrongS
 from controlplane.virt_handler.migration.convergence import GIB, Pace, Watch
 from controlplane.virt_handler.vmi.ports import NoContact
 
-RUNS, MIGRATES, BY_PERSON = State(Life.RUNNING, "booted"), State(Life.PAUSED, "migration"), State(Life.PAUSED, "user")
+RUNS, MIGRATES, BY_USER = State(Life.RUNNING, "booted"), State(Life.PAUSED, "migration"), State(Life.PAUSED, "user")
 
 
 class Migrating:
@@ -176,9 +176,9 @@ async def test_without_a_limit_nothing_is_aborted_or_paused() -> None:
 @pytest.mark.parametrize(
     ("stopped", "asked"),
     [
-        pytest.param(MIGRATES, [], id="libvirt lets it go on"),
-        pytest.param(BY_PERSON, ["resume at 41"], id="the pause came after the end"),
-        pytest.param(RUNS, [], id="it goes on"),
+        pytest.param(MIGRATES, [], id="resumed by libvirt"),
+        pytest.param(BY_USER, ["resume at 41"], id="paused after the end"),
+        pytest.param(RUNS, [], id="runs"),
     ],
 )
 async def test_a_guest_paused_by_a_failed_migration_resumes(stopped: State, asked: list[str]) -> None:
@@ -193,13 +193,13 @@ async def test_a_guest_paused_by_a_failed_migration_resumes(stopped: State, aske
 async def test_a_guest_that_the_migration_did_not_pause_is_not_resumed() -> None:
     """A user paused it."""
     guest = Migrating([5])
-    guest._state = BY_PERSON
+    guest._state = BY_USER
     await a_watch(guest, settings()).let_go_on()
     assert guest.asked == []
 
 
 async def test_a_resume_waits_for_the_pause_in_progress() -> None:
-    guest = Migrating([5], stopped=BY_PERSON)
+    guest = Migrating([5], stopped=BY_USER)
     is_pausing, comes, stop = asyncio.Event(), asyncio.Event(), guest.stop_to_send
 
     async def late() -> None:

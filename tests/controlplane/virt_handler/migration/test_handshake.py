@@ -64,5 +64,5 @@ def test_a_handshake_of_another_migration_is_refused(other: MigrationIdentity) -
     ],
 )
 def test_an_invalid_handshake_is_refused(line: bytes) -> None:
-    with pytest.raises(HandshakeError, match="does not begin with a line"):
+    with pytest.raises(HandshakeError, match="does not begin with a handshake line"):
         read(line, BINDING)

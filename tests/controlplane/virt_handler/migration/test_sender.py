@@ -95,9 +95,9 @@ ENDINGS: dict[str, tuple[tuple[State, ...], str]] = {
     "ended by libvirt": ((MIGRATED,), ""),
     "being ended by libvirt": ((ENDS, ENDS, MIGRATED), ""),
     "killed when all was sent": ((CRASHED,), ""),
-    "resumed": ((RUNS,), "was let go on"),
-    "migration cancelled": ((CANCELED,), "was let go on"),
-    "the target's confirmation was lost": ((ENDS, LEFT), "did not hear"),
+    "resumed": ((RUNS,), "was resumed"),
+    "migration cancelled": ((CANCELED,), "was resumed"),
+    "the target's confirmation was lost": ((ENDS, LEFT), "got no confirmation"),
     "does not end": ((ENDS,), "does not end"),
 }
 

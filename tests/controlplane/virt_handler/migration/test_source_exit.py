@@ -83,11 +83,11 @@ async def test_an_incomplete_target_is_awaited() -> None:
 @pytest.mark.parametrize(
     ("events", "states", "emulators"),
     [
-        pytest.param([STARTED, CLOSED], [], [], id="nothing was said of it"),
-        pytest.param([PAUSED, CLOSED], [COMES], [], id="not all of it has come"),
-        pytest.param([PAUSED], [WHOLE, Disconnected("gone")], [0], id="its source may have heard nothing"),
-        pytest.param([PAUSED], [WHOLE, State(Life.SHUT_OFF, "failed")], [0], id="it is not there any more"),
-        pytest.param([PAUSED], [WHOLE], [NodeAway("no")], id="nobody can look here"),
+        pytest.param([STARTED, CLOSED], [], [], id="no pause"),
+        pytest.param([PAUSED, CLOSED], [COMES], [], id="incomplete"),
+        pytest.param([PAUSED], [WHOLE, Disconnected("gone")], [0], id="the connection is lost"),
+        pytest.param([PAUSED], [WHOLE, State(Life.SHUT_OFF, "failed")], [0], id="ended at the target"),
+        pytest.param([PAUSED], [WHOLE], [NodeAway("no")], id="virt-node is away"),
     ],
 )
 async def test_without_proof_the_watch_ends(

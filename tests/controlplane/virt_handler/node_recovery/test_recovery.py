@@ -89,7 +89,7 @@ async def test_a_hung_orphan_blocks_starts_until_the_deadline_only(stage: Stage)
 
     ends = guest.ends
     await stage.play(30)
-    assert guest.ends > ends, "it is told on to end"
+    assert guest.ends > ends, "it is destroyed again"
     assert len(stage.events) == 1
     guest.is_deaf = False
     await stage.play(30)

@@ -21,7 +21,7 @@ MAC = "02:00:00:00:00:99"
 ETH0 = Interface("enp1s0", MAC, ("10.0.2.2", "fe80::1"))
 DOCKER = Interface("docker0", "02:42:00:00:00:01", ("172.17.0.1",))
 SYSTEM = OsInfo(name="Debian GNU/Linux", kernel_release="6.12", id="debian")
-TOLD = AgentState(is_connected=True, info=Info("9.2.0", ()), os=SYSTEM, interfaces=Interfaces((ETH0, DOCKER)))
+REPORTED = AgentState(is_connected=True, info=Info("9.2.0", ()), os=SYSTEM, interfaces=Interfaces((ETH0, DOCKER)))
 GONE = AgentState()
 
 
@@ -29,8 +29,8 @@ def running(status: VirtualMachineInstanceStatus) -> VirtualMachineInstance:
     return msgspec.structs.replace(a_vmi("Running"), status=status)
 
 
-def said(told: AgentState | None, before: VirtualMachineInstanceStatus) -> VirtualMachineInstanceStatus | None:
-    return derive_status(a_world(running(before), a_launcher(seen(agent=told))), None)
+def derived(agent: AgentState | None, before: VirtualMachineInstanceStatus) -> VirtualMachineInstanceStatus | None:
+    return derive_status(a_world(running(before), a_launcher(seen(agent=agent))), None)
 
 
 def must(status: VirtualMachineInstanceStatus | None) -> VirtualMachineInstanceStatus:
@@ -49,7 +49,7 @@ def types(status: VirtualMachineInstanceStatus) -> set[str]:
 
 
 def test_agent_answers_are_in_the_status_and_not_written_twice(started: VirtualMachineInstanceStatus) -> None:
-    status = must(said(TOLD, started))
+    status = must(derived(REPORTED, started))
     assert types(status) == {"AgentConnected"}
     assert status.guest_os_info == GuestOsInfo(name="Debian GNU/Linux", kernel_release="6.12", id="debian")
     (own,) = started.interfaces
@@ -73,36 +73,36 @@ def test_agent_answers_are_in_the_status_and_not_written_twice(started: VirtualM
             info_source="guest-agent",
         ),
     )
-    assert said(TOLD, status) is None
+    assert derived(REPORTED, status) is None
 
 
 def test_a_disconnected_agent_takes_its_answers_along(started: VirtualMachineInstanceStatus) -> None:
-    status = must(said(replace(TOLD, is_frozen=True), started))
+    status = must(derived(replace(REPORTED, is_frozen=True), started))
     assert status.fs_freeze_status == "frozen"
-    assert must(said(GONE, status)) == started
+    assert must(derived(GONE, status)) == started
 
 
 def test_without_a_known_agent_state_the_status_stays(started: VirtualMachineInstanceStatus) -> None:
     """virt-handler restarted: it does not know the agent yet."""
-    assert said(None, must(said(TOLD, started))) is None
+    assert derived(None, must(derived(REPORTED, started))) is None
 
 
 def test_a_finished_run_has_no_agent(started: VirtualMachineInstanceStatus) -> None:
-    status = must(said(TOLD, started))
+    status = must(derived(REPORTED, started))
     over = must(derive_status(a_world(running(status), a_launcher(seen(OFF, agent=None))), None))
     assert over.phase == "Succeeded"
     assert types(over) == set()
 
 
 def test_an_agent_without_required_commands_is_not_supported(started: VirtualMachineInstanceStatus) -> None:
-    old = replace(TOLD, info=Info("1.0", tuple(sorted(REQUIRED - {"guest-ping"}))))
-    status = must(said(old, started))
+    old = replace(REPORTED, info=Info("1.0", tuple(sorted(REQUIRED - {"guest-ping"}))))
+    status = must(derived(old, started))
     assert types(status) == {"AgentConnected", "AgentVersionNotSupported"}
     condition = conditions.find(status.conditions, "AgentVersionNotSupported")
     assert condition is not None
     assert (condition.status, condition.reason) == ("True", "MissingCommands")
     assert "guest-get-fsinfo" in condition.message
-    assert types(must(said(TOLD, status))) == {"AgentConnected"}
+    assert types(must(derived(REPORTED, status))) == {"AgentConnected"}
 
 
 @pytest.mark.parametrize(
@@ -117,18 +117,18 @@ def test_an_agent_without_required_commands_is_not_supported(started: VirtualMac
 def test_only_ten_interfaces_of_the_guests_own_are_kept_and_the_cut_is_reported(
     started: VirtualMachineInstanceStatus, interfaces: Interfaces, only: int, reason: str
 ) -> None:
-    status = must(said(replace(TOLD, interfaces=interfaces), started))
+    status = must(derived(replace(REPORTED, interfaces=interfaces), started))
     assert len(status.interfaces) == 1 + only
     condition = conditions.find(status.conditions, "AgentConnected")
     assert condition is not None
     assert condition.reason == reason
-    assert said(replace(TOLD, interfaces=interfaces), status) is None
+    assert derived(replace(REPORTED, interfaces=interfaces), status) is None
 
 
 def test_of_two_interfaces_with_the_same_mac_the_first_is_the_vmis(started: VirtualMachineInstanceStatus) -> None:
     """A bridge in the guest has the MAC address of its port."""
     bridge = replace(ETH0, name="br0")
-    status = must(said(replace(TOLD, interfaces=Interfaces((ETH0, bridge))), started))
+    status = must(derived(replace(REPORTED, interfaces=Interfaces((ETH0, bridge))), started))
     assert [(interface.name, interface.interface_name) for interface in status.interfaces] == [
         ("default", "enp1s0"),
         ("", "br0"),
@@ -136,14 +136,14 @@ def test_of_two_interfaces_with_the_same_mac_the_first_is_the_vmis(started: Virt
 
 
 def test_without_a_connection_the_answers_stay(started: VirtualMachineInstanceStatus) -> None:
-    status = must(said(TOLD, started))
+    status = must(derived(REPORTED, started))
     lost = a_launcher(seen(RUNNING, agent=GONE, is_connected=False))
     assert derive_status(a_world(running(status), lost), None) is None
 
 
 def test_agent_answers_stay_until_the_agent_gives_others(started: VirtualMachineInstanceStatus) -> None:
     """A restarted virt-handler has no answers yet, and a paused guest does not answer."""
-    lacking = replace(TOLD, info=Info("1.0", ("guest-exec",)), is_frozen=True)
-    before = must(said(lacking, started))
+    lacking = replace(REPORTED, info=Info("1.0", ("guest-exec",)), is_frozen=True)
+    before = must(derived(lacking, started))
 
-    assert said(AgentState(is_connected=True), before) is None
+    assert derived(AgentState(is_connected=True), before) is None

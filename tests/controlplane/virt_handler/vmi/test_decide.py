@@ -61,9 +61,9 @@ from tests.controlplane.virt_handler.builders import (
 )
 
 NOTHING: Plan[Action] = Plan()
-AGAIN = Plan((PrepareNetwork(POD_UID, "this process has not seen to its network"),))
+AGAIN = Plan((PrepareNetwork(POD_UID, "this process has not set up its network"),))
 PREPARE = Plan((PrepareNetwork(POD_UID, "its launcher is up"),))
-READ = Plan((ReadVmi(POD_UID, "its launcher is here before it was handed over"),))
+READ = Plan((ReadVmi(POD_UID, "its launcher exists before the hand-over"),))
 DIAL = Plan((Dial(POD_UID, because="its VMI grants it the run"),))
 LOOK = Plan((LookForLauncher(POD_UID, "its Pod is not listed on this node any more"),), 1.0)
 LOST = Plan((LookForLauncher(POD_UID, "libvirt lost its domain"),), 1.0)

@@ -67,8 +67,8 @@ from tests.controlplane.virt_handler.migrating import (
 SENDING, MOVED = Transfer(MIGRATION), Transfer(MIGRATION, is_over=True, has_moved=True)
 BROKEN = Transfer(MIGRATION, is_over=True, reason="the tunnel broke")
 BEGIN = BeginTransfer(POD_UID, MIGRATION, "its target is ready")
-ABORT = AbortTransfer(POD_UID, "nobody wants it to move any more")
-HERE = Resume(POD_UID, "its migration has ended, and it is here")
+ABORT = AbortTransfer(POD_UID, "its migration is no longer wanted")
+HERE = Resume(POD_UID, "its migration has ended and left it paused")
 NOW_STAMP = "2023-11-14T22:13:20Z"
 CRASHED, LOST = State(Life.SHUT_OFF, "crashed"), State(Life.SHUT_OFF, "daemon")
 
@@ -278,16 +278,16 @@ def arrived(state: State, **fields: Any) -> World:
     return World(node=OTHER, vmi=vmi, launchers=(a_launcher(status, a_pod(TARGET_POD)),), now=NOW, monotonic=1000.0)
 
 
-GO_ON = Resume(TARGET_POD, "it has come here by its migration")
+GO_ON = Resume(TARGET_POD, "it arrived by its migration")
 
 
 @pytest.mark.parametrize(
     ("before", "plan"),
     [
         pytest.param(arrived(WHOLE), Plan((GO_ON,)), id="paused by its migration"),
-        pytest.param(arrived(RUNNING), Plan(), id="the source has let it go on"),
-        pytest.param(arrived(WHOLE, vmi={"paused": True}), Plan(), id="a person had paused it"),
-        pytest.param(arrived(WHOLE, has_gone_on=True), Plan(), id="it was paused here"),
+        pytest.param(arrived(RUNNING), Plan(), id="resumed by the source"),
+        pytest.param(arrived(WHOLE, vmi={"paused": True}), Plan(), id="paused by a user"),
+        pytest.param(arrived(WHOLE, has_gone_on=True), Plan(), id="paused here"),
     ],
 )
 def test_a_guest_resumes_at_its_target_unless_a_user_paused_it(before: World, plan: Plan[Action]) -> None:
@@ -301,10 +301,10 @@ ONWARDS = {"migrationUid": "another", "sourcePodUID": TARGET_POD, "targetPodUID"
 @pytest.mark.parametrize(
     ("epoch", "fields", "plan"),
     [
-        pytest.param(2, {}, Plan((GO_ON,)), id="it has come here"),
-        pytest.param(2, {"has_gone_on": True}, Plan(), id="it was paused here"),
-        pytest.param(2, {"transfer": Transfer("another")}, Plan(), id="it is being sent on"),
-        pytest.param(1, {}, Plan(), id="it was begun here"),
+        pytest.param(2, {}, Plan((GO_ON,)), id="arrived"),
+        pytest.param(2, {"has_gone_on": True}, Plan(), id="paused here"),
+        pytest.param(2, {"transfer": Transfer("another")}, Plan(), id="being sent on"),
+        pytest.param(1, {}, Plan(), id="started here"),
     ],
 )
 def test_a_guest_resumes_at_its_target_though_another_migration_was_created(

@@ -293,8 +293,8 @@ async def test_a_start_is_authorized_by_the_current_vmi(node: Node, change: dict
 @pytest.mark.parametrize(
     ("fault", "message"),
     [
-        ("no API server", "cannot ask whether the start is granted: the API server is away"),
-        ("undecodable", "cannot ask whether the start is granted"),
+        ("no API server", "cannot read whether the start is granted: the API server is away"),
+        ("undecodable", "cannot read whether the start is granted"),
         ("recovery", "the start has to wait: guests are being ended"),
     ],
 )
