@@ -22,8 +22,8 @@ from controlplane.links import handler as link
 from controlplane.links.handler import Answer, Done, Guest, NotDone, Power
 from controlplane.tls.certificates import KeyPair, Subject, issue, validity
 from controlplane.tls.contexts import VIRT_API_CLIENT, client_context, role_uri
-from controlplane.virt_handler.api_endpoint import server as door_module
-from controlplane.virt_handler.api_endpoint import serving_certificate as own_pair
+from controlplane.virt_handler.api_endpoint import server as server_module
+from controlplane.virt_handler.api_endpoint import serving_certificate as certificate_module
 from controlplane.virt_handler.api_endpoint.client_ca import use_client_ca
 from controlplane.virt_handler.api_endpoint.server import ApiEndpoint, EndpointTls
 from controlplane.virt_handler.api_endpoint.serving_certificate import SelfSignedPair
@@ -48,7 +48,7 @@ class Opened:
         self.answer: Answer = Done()
         self.may_end = asyncio.Event()
         self.may_end.set()
-        self.door = ApiEndpoint(self.tls, NAMESPACE, {Power: self._answer})
+        self.endpoint = ApiEndpoint(self.tls, NAMESPACE, {Power: self._answer})
         self.port = 0
 
     async def _answer(self, asked: Power) -> Answer:
@@ -82,9 +82,9 @@ class Opened:
 async def opened(pair: SelfSignedPair) -> AsyncIterator[Opened]:
     opened = Opened(pair)
     opened.tls.use_authority(opened.authority.certificate)
-    opened.port = await opened.door.open("127.0.0.1", 0)
+    opened.port = await opened.endpoint.open("127.0.0.1", 0)
     yield opened
-    await opened.door.close()
+    await opened.endpoint.close()
 
 
 async def test_virt_api_gets_an_answer(opened: Opened) -> None:
@@ -127,10 +127,10 @@ async def test_a_client_without_a_certificate_is_rejected(opened: Opened) -> Non
 
 async def test_without_a_client_ca_every_client_is_rejected(pair: SelfSignedPair) -> None:
     opened = Opened(pair)
-    opened.port = await opened.door.open("127.0.0.1", 0)
+    opened.port = await opened.endpoint.open("127.0.0.1", 0)
     assert not opened.tls.is_ready
     await turned_away(opened, opened.context())
-    await opened.door.close()
+    await opened.endpoint.close()
 
 
 async def test_a_new_client_ca_replaces_the_old_one(opened: Opened) -> None:
@@ -191,7 +191,7 @@ async def test_other_paths_and_methods_are_not_found(opened: Opened, method: str
 
 
 async def test_a_slow_request_is_answered_as_overdue(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(door_module, "CARRY_OUT_SECONDS", 0.01)
+    monkeypatch.setattr(server_module, "CARRY_OUT_SECONDS", 0.01)
     opened.may_end.clear()
 
     _unused, body, _unused = await opened.call()
@@ -205,16 +205,16 @@ async def test_a_bug_fails_only_its_own_request(opened: Opened) -> None:
     async def fail(_unused: Power) -> Answer:
         raise RuntimeError("a bug")
 
-    opened.door._answers = {Power: fail}
+    opened.endpoint._answers = {Power: fail}
     assert (await opened.call())[0] == 500
-    opened.door._answers = {}
+    opened.endpoint._answers = {}
     answer = link.read_answer((await opened.call())[1])
     assert answer == NotDone("refused", "this virt-handler does not support the request")
 
 
 async def test_silent_peers_do_not_lock_virt_api_out(opened: Opened) -> None:
     silent = []
-    for number in range(door_module.CONNECTIONS + 8):
+    for number in range(server_module.CONNECTIONS + 8):
         address = (f"127.0.1.{number + 1}", 0)
         silent.append(await asyncio.open_connection("127.0.0.1", opened.port, local_addr=address))
 
@@ -253,7 +253,7 @@ def test_a_key_pair_is_valid_whatever_the_clock_shows(
 ) -> None:
     """Otherwise a key pair made while the clock was far ahead would be unusable until a restart."""
     monkeypatch.setattr(time, "time", lambda: begins)
-    own_pair.main(NODE, "server")
+    certificate_module.main(NODE, "server")
     dates = validity(capsysbinary.readouterr().out)
 
     assert dates.begins <= 0

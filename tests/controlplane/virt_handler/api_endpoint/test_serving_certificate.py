@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from controlplane.virt_handler.api_endpoint import serving_certificate as own_pair
+from controlplane.virt_handler.api_endpoint import serving_certificate as certificate_module
 from controlplane.virt_handler.api_endpoint.serving_certificate import PairError, SelfSignedPair, make_self_signed_pair
 from tests.controlplane.virt_handler.builders import NODE
 
@@ -50,14 +50,14 @@ async def test_the_output_of_a_failed_child_is_ignored(monkeypatch: pytest.Monke
 async def test_a_child_that_hangs_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
     child = Child(b"", 0)
     let_child_be(child, monkeypatch)
-    monkeypatch.setattr(own_pair, "MAKE_SECONDS", 0.01)
+    monkeypatch.setattr(certificate_module, "MAKE_SECONDS", 0.01)
     with pytest.raises(PairError, match="not made within"):
         await make_self_signed_pair(NODE)
     assert child.is_killed
 
 
 def test_a_key_pair_fits_an_annotation_and_does_not_show_its_key(capsysbinary: pytest.CaptureFixture[bytes]) -> None:
-    own_pair.main("n" * 253, "peer")
+    certificate_module.main("n" * 253, "peer")
     certificate, end, key = capsysbinary.readouterr().out.partition(b"-----END CERTIFICATE-----\n")
     pair = SelfSignedPair(certificate + end, key)
     assert "PRIVATE" not in repr(pair)

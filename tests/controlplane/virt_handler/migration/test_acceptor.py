@@ -10,7 +10,7 @@ import socket
 
 import pytest
 
-from controlplane.virt_handler.migration import acceptor as reception_module
+from controlplane.virt_handler.migration import acceptor as acceptor_module
 from controlplane.virt_handler.migration.acceptor import Acceptor
 from tests.controlplane.virt_handler.migration.ends import SECONDS, listen_at, open_things
 
@@ -24,14 +24,14 @@ async def test_a_failing_connection_does_not_end_the_others(tmp_path: pathlib.Pa
         raise OSError(errno.EPIPE, "it broke")
 
     before = open_things()
-    reception = Acceptor(listen_at(tmp_path / "s"), serve, most=1)
+    acceptor = Acceptor(listen_at(tmp_path / "s"), serve, most=1)
     async with asyncio.timeout(SECONDS):
         for number in range(3):
             reader, writer = await asyncio.open_unix_connection(tmp_path / "s")
             assert await reader.read(-1) == b""
             writer.close()
             assert served == number + 1
-    await reception.close()
+    await acceptor.close()
     await asyncio.sleep(0)
     assert open_things() == before
 
@@ -40,19 +40,19 @@ async def test_the_total_of_connections_is_limited(tmp_path: pathlib.Path) -> No
     async def serve(connection: socket.socket) -> None:
         connection.send(b"served")
 
-    reception = Acceptor(listen_at(tmp_path / "s"), serve, most=2, in_all=3)
+    acceptor = Acceptor(listen_at(tmp_path / "s"), serve, most=2, in_all=3)
     answers = list[bytes]()
     async with asyncio.timeout(SECONDS):
         for _unused in range(5):
             reader, writer = await asyncio.open_unix_connection(tmp_path / "s")
             answers.append(await reader.read(-1))
             writer.close()
-    await reception.close()
+    await acceptor.close()
     assert answers == [b"served"] * 3 + [b""] * 2
 
 
 async def test_accept_is_retried_without_descriptors(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reception_module, "AGAIN_SECONDS", 0)
+    monkeypatch.setattr(acceptor_module, "AGAIN_SECONDS", 0)
     loop = asyncio.get_running_loop()
     accept, failures = loop.sock_accept, [OSError(errno.EMFILE, "too many open files")] * 3
 
@@ -67,10 +67,10 @@ async def test_accept_is_retried_without_descriptors(tmp_path: pathlib.Path, mon
     async def serve(connection: socket.socket) -> None:
         served.set()
 
-    reception = Acceptor(listen_at(tmp_path / "s"), serve, most=1)
+    acceptor = Acceptor(listen_at(tmp_path / "s"), serve, most=1)
     _reader, writer = await asyncio.open_unix_connection(tmp_path / "s")
     async with asyncio.timeout(SECONDS):
         await served.wait()
     writer.close()
-    await reception.close()
+    await acceptor.close()
     assert not failures

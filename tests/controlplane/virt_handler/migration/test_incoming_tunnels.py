@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from controlplane.api.objects.migration_state import MigrationState
-from controlplane.virt_handler.migration import incoming_tunnels as doors_module
+from controlplane.virt_handler.migration import incoming_tunnels as tunnels_module
 from controlplane.virt_handler.migration.incoming_tunnels import IncomingTunnels
 from controlplane.virt_handler.migration.peer import certificate_annotation
 from tests.controlplane.virt_handler.migration.ends import SECONDS, SOURCE, TARGET, pair_of
@@ -27,15 +27,15 @@ class Nodes:
         return {"metadata": {"annotations": certificate_annotation(pair_of(SOURCE))}}
 
 
-def some_doors(changed: Callable[[str], None]) -> IncomingTunnels:
+def some_tunnels(changed: Callable[[str], None]) -> IncomingTunnels:
     nodes: Any = Nodes()
     return IncomingTunnels(pair_of(TARGET), lambda: "127.0.0.1", nodes, nodes, changed=changed)
 
 
 async def test_an_unused_tunnel_closes_after_its_timeout_and_enqueues_the_vmi(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doors_module, "OPEN_SECONDS", 0)
+    monkeypatch.setattr(tunnels_module, "OPEN_SECONDS", 0)
     enqueued = asyncio.Queue[str]()
-    tunnels = some_doors(enqueued.put_nowait)
+    tunnels = some_tunnels(enqueued.put_nowait)
     await tunnels.open("vmi", MOVING)
     assert tunnels.address("m") is not None
     async with asyncio.timeout(SECONDS):
@@ -46,7 +46,7 @@ async def test_an_unused_tunnel_closes_after_its_timeout_and_enqueues_the_vmi(mo
 
 
 async def test_a_closed_tunnel_cancels_its_timeout() -> None:
-    tunnels = some_doors(lambda _unused: None)
+    tunnels = some_tunnels(lambda _unused: None)
     await tunnels.open("vmi", MOVING)
     timer = tunnels._open["m"].timer
     await tunnels.close("m")

@@ -16,7 +16,7 @@ from contextlib import AsyncExitStack, suppress
 import pytest
 
 from controlplane.links.handler import server_name
-from controlplane.virt_handler.migration import tunnel_server as entrance_module
+from controlplane.virt_handler.migration import tunnel_server as server_module
 from controlplane.virt_handler.migration.byte_copy import TunnelSocket
 from controlplane.virt_handler.migration.copy_thread import CopyThread
 from controlplane.virt_handler.migration.handshake import MOST, Channel
@@ -174,7 +174,7 @@ async def test_the_target_limits_connections_per_channel_too(
 async def test_an_authenticated_peer_without_a_handshake_is_closed_in_time(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(entrance_module, "PROOF_SECONDS", 0.5)
+    monkeypatch.setattr(server_module, "PROOF_SECONDS", 0.5)
     async with an_entrance(tmp_path) as ends:
         reader, writer = await call(ends)
         writer.write(b'{"binding"')
@@ -199,7 +199,7 @@ async def test_an_invalid_handshake_is_rejected_at_once(line: bytes, tmp_path: p
 async def test_an_unauthenticated_host_gets_few_connections_and_the_source_still_connects(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(entrance_module, "PROOF_SECONDS", SECONDS)
+    monkeypatch.setattr(server_module, "PROOF_SECONDS", SECONDS)
     async with an_entrance(tmp_path) as ends, AsyncExitStack() as stack:
         strangers = []
         for _unused in range(100):
@@ -207,11 +207,25 @@ async def test_an_unauthenticated_host_gets_few_connections_and_the_source_still
             stack.callback(writer.close)
             strangers.append(reader)
         async with asyncio.timeout(SECONDS / 2):
-            for stranger in strangers[entrance_module.UNAUTHENTICATED :]:
+            for stranger in strangers[server_module.UNAUTHENTICATED :]:
                 assert await stranger.read(-1) == b""
             async with ends.passage():
                 assert await said_back(ends, "memory") == b"WORDS"
-        assert not any(stranger.at_eof() for stranger in strangers[: entrance_module.UNAUTHENTICATED])
+        assert not any(stranger.at_eof() for stranger in strangers[: server_module.UNAUTHENTICATED])
+
+
+async def test_a_rejected_connection_frees_its_slot(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server_module, "UNAUTHENTICATED", 1)
+    async with an_entrance(tmp_path) as ends:
+        for _unused in range(2):
+            reader, writer = await asyncio.open_connection("127.0.0.1", ends.port)
+            writer.write(b"GET / HTTP/1.1\r\n\r\n")
+            async with asyncio.timeout(SECONDS):
+                with suppress(ConnectionResetError):
+                    await reader.read(-1)
+            writer.close()
+        async with ends.passage():
+            assert await said_back(ends, "memory") == b"WORDS"
 
 
 async def test_all_connections_of_the_source_can_authenticate_at_once(
