@@ -86,14 +86,14 @@ async def connect(pod: LauncherPod) -> Connection:
             await asyncio.sleep(0.01)
 
 
-def domain(pod: LauncherPod, memory: dict[str, str] | None = None) -> str:
-    """Build the domain XML that virt-handler defines. memory: other than the default."""
+def domain(pod: LauncherPod, devices: dict[str, Any] | None = None, **fields: Any) -> str:
+    """Build the domain XML that virt-handler defines. devices, fields: of spec.domain, other than in VMI."""
     mounts = {"root": layout.image_mount("root")}
     report = parse_report((pod.run / layout.REPORT).read_bytes(), mounts=mounts)
     facts = Facts(pod_uid="pod", epoch=1, is_kvm=False, report=report, links={"default": Link(MAC, layout.TAP, 1500)})
     vmi = copy.deepcopy(VMI)
-    if memory:
-        vmi["spec"]["domain"]["memory"] = memory
+    vmi["spec"]["domain"].update(fields)
+    vmi["spec"]["domain"]["devices"].update(devices or {})
     return render_text(build_domain(decode_vmi(vmi), facts))
 
 

@@ -232,7 +232,7 @@ async def migration_pods(
         at_source, at_target = [await connect(pod) for pod in pods]
         closing += [at_source, at_target]
         target.make_network("10.0.2.1/24")
-        await boot(source, at_source, domain(source, memory) if memory else "")
+        await boot(source, at_source, domain(source, memory=memory) if memory else "")
         valve = Valve(target)
         server = TunnelServer(BINDING, server_tls_context(pair_of(TARGET), pair_of(SOURCE).der), valve.dial)
         context = client_tls_context(pair_of(SOURCE), pair_of(TARGET).der)

@@ -32,7 +32,7 @@ from controlplane.hypervisor.errors import HypervisorError
 from controlplane.virt_launcher.guest.libvirtd_liveness import HUNG_SECONDS, PING_SECONDS
 from controlplane.virt_launcher.logs import qemu_log
 from tests.controlplane.domain.golden_domains import CASES
-from tests.controlplane.virt_launcher.launched import PLAN, SCRIPT, UID, boot, connect, define, until
+from tests.controlplane.virt_launcher.launched import PLAN, SCRIPT, UID, boot, connect, define, domain, until
 from tests.controlplane.virt_launcher.launcher_pod import Images, LauncherPod
 
 pytestmark = [pytest.mark.guest, pytest.mark.asyncio(loop_scope="session"), pytest.mark.usefixtures("libvirt_loop")]
@@ -209,6 +209,19 @@ async def test_a_killed_qemu_fails_the_pod(pod: LauncherPod, programs: tuple[str
             os.kill(pid, signal.SIGKILL)
     assert pod.wait() == 1
     assert pod.termination_message == "QEMU ended unexpectedly: shut off, crashed"
+    await connection.close()
+
+
+async def test_a_reset_ends_the_run_of_a_guest_with_all_panic_device_models(pod: LauncherPod) -> None:
+    """A panic that ends it: test_ends."""
+    connection = await connect(pod)
+    devices = {"panicDevices": [{"model": model} for model in ("isa", "pvpanic", "hyperv")]}
+    guest = await define(pod, connection, domain(pod, devices, rebootPolicy="Terminate"))
+    await guest.start()
+    assert await guest.state() == State(Life.RUNNING, "booted")
+    await guest.reset()
+    assert pod.wait() == 0
+    assert pod.termination_message == "the guest shut down"
     await connection.close()
 
 
