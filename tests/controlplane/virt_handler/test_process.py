@@ -136,6 +136,20 @@ async def test_the_node_is_schedulable_while_virt_handler_runs(stage: Stage) -> 
     assert stage.node["metadata"]["labels"][SCHEDULABLE] == "false"
 
 
+async def test_the_node_is_unschedulable_before_the_kubelet_registers_its_devices(stage: Stage) -> None:
+    """The Node may still show the devices from before the kubelet's restart."""
+    stage.api.set(NODE, NODE_KEY, {"status": {"allocatable": {TUN: "1"}}})
+    async with stage.running():
+        offered = NodeState(KvmFinding(is_usable=True), (TUN,), (TUN,))
+        await stage.virt_node.offer.update(offered)
+        await settle()
+        assert "labels" not in stage.node["metadata"]
+        assert stage.handler is not None
+        assert stage.handler._registration.missing == {TUN}
+        await stage.virt_node.offer.update(replace_struct(offered, registered=(TUN,)))
+        await stage.until(lambda: stage.node["metadata"].get("labels", {}).get(SCHEDULABLE) == "true")
+
+
 async def test_the_label_follows_the_kvm_finding_of_a_restarted_virt_node(
     stage: Stage,
 ) -> None:
