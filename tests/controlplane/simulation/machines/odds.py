@@ -23,7 +23,7 @@ USUAL = {
     "session": 20.0,
     "schedule": 10.0,
     "collect": 3.0,
-    "people": 0.7,
+    "people": 1.0,
     "time": 3.0,
     "guest": 0.3,
     "agent": 1.2,

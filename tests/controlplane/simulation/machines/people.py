@@ -77,7 +77,7 @@ class People:
 
     def draw_odds(self) -> None:
         """Choose the probabilities of a stretch."""
-        usual = (2, 5, 3, 3, 2, 2, 2, 1.2, 2, 2, 2, 1, 2, 1)
+        usual = (2, 5, 3, 3, 2, 2, 2, 1.2, 5, 2, 2, 1, 2, 1)
         self._weights = [item * self._rng.choice((0.1, 1.0, 1.0, 4.0)) for item in usual]
 
     def act(self) -> str:
