@@ -53,7 +53,8 @@ def _read(name: str) -> dict[str, Any]:
 def changed(manifest: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
     """Return a copy with one field set (created where missing), or removed when the value is ..."""
     copied = copy.deepcopy(manifest)
-    *holders, last = [int(part) if part.isdigit() else part for part in path.split("/")]
+    steps: list[Any] = [int(part) if part.isdigit() else part for part in path.split("/")]
+    *holders, last = steps
     here: Any = copied
     for part in holders:
         here = here[part] if isinstance(here, list) else here.setdefault(part, {})

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
+from aiohttp import web
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -213,11 +214,11 @@ async def serving(
 
 def meanwhile(served: Served, happens: Callable[[], object]) -> None:
     """Call a function between virt-api's read and its first write."""
-    patch = served.api._patch
+    original = served.api._patch
 
-    def patch_later(path: str, body: Json) -> Any:
-        served.api._patch = patch  # type: ignore[method-assign]
+    def patch_later(path: str, patch: Json) -> web.StreamResponse:
+        served.api._patch = original  # type: ignore[method-assign]
         happens()
-        return patch(path, body)
+        return original(path, patch)
 
     served.api._patch = patch_later  # type: ignore[method-assign]

@@ -133,7 +133,7 @@ async def test_a_failed_review_does_not_name_the_vmi_to_others(served: Served) -
     assert "web" not in (await evict(served))["status"]["message"]
 
 
-DESCHEDULER = {"object": {"metadata": {"annotations": {"requested-by": "sigs.k8s.io/descheduler"}}}}
+DESCHEDULER: dict[str, Any] = {"object": {"metadata": {"annotations": {"requested-by": "sigs.k8s.io/descheduler"}}}}
 
 
 def source(served: Served) -> str | None:

@@ -87,6 +87,18 @@ MALFORMED = [
     row("serial with a control character", "domain/firmware/serial", "a\x07b", "\\u0007"),
     row("bios and efi", "domain/firmware/bootloader", {"bios": {}, "efi": {}}, "exclude"),
     row("secure boot without SMM", "domain/firmware/bootloader", {"efi": {}}, "smm", at="bootloader.efi.secureBoot"),
+    row(
+        "secure boot with SMM off",
+        "domain",
+        {
+            "memory": {"guest": "1Gi"},
+            "firmware": {"bootloader": {"efi": {}}},
+            "features": {"smm": {"enabled": False}},
+            "devices": {},
+        },
+        "smm",
+        at="bootloader.efi.secureBoot",
+    ),
     row("kernel arguments without a kernel", KERNEL, {"kernelArgs": "quiet"}, "need a kernel", at="kernelArgs"),
     row(
         "kernel path with parent references",
@@ -129,7 +141,11 @@ ACCEPTED: dict[str, dict[str, Any]] = {
     "a CPU request of the limit": {"resources": {"requests": {"cpu": "2"}, "limits": {"cpu": "2"}}},
     "least CPU request": {"resources": {"requests": {"cpu": "0"}}},
     "most CPU": {"resources": {"requests": {"cpu": "1024"}, "limits": {"cpu": "1024"}}},
-    "an old machine type": {"machine": {"type": "pc-i440fx-9.2"}},
+    "only a request": {"resources": {"requests": {"memory": "1Gi"}}},
+    **{
+        f"the machine type {name}": {"machine": {"type": name}} for name in ("q35", "pc-q35-9.2", "pc", "pc-i440fx-9.2")
+    },
+    "no kernel": {"firmware": {"kernelBoot": {}}},
     "UEFI with SMM": {"firmware": {"bootloader": {"efi": {}}}, "features": {"smm": {}}},
     "UEFI without secure boot": {"firmware": {"bootloader": {"efi": {"secureBoot": False}}}},
     "BIOS": {"firmware": {"bootloader": {"bios": {}}}},
@@ -143,3 +159,13 @@ def test_values_up_to_their_limits_are_accepted(domain: dict[str, Any]) -> None:
     declared = domain if "memory" in str(domain) else {**domain, "memory": {"guest": "1Gi"}}
 
     assert list(check_compute(decode(declared, DomainSpec), KubeVirtConfiguration(), "spec.domain")) == []
+
+
+def test_the_configuration_replaces_the_machine_types() -> None:
+    domain = decode({"machine": {"type": "q35"}, "memory": {"guest": "1Gi"}}, DomainSpec)
+    configuration = KubeVirtConfiguration(emulated_machines=("pc-q35-*",))
+
+    (problem,) = check_compute(domain, configuration, "spec.domain")
+
+    assert problem.path == "spec.domain.machine.type"
+    assert problem.message.endswith("allowed: pc-q35-*")
