@@ -198,6 +198,18 @@ async def test_a_launcher_is_awaited_without_a_deadline(monkeypatch: pytest.Monk
         request.cancel()
 
 
+async def test_a_hung_virt_node_fails_requests_at_their_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Even cancellations cannot be sent once the socket is full."""
+    monkeypatch.setattr(node_client, "_DEADLINE_SECONDS", 0.001)
+    liar = Liar(is_deaf=True)
+    async with dialling(liar) as client, asyncio.timeout(20):
+        await until(lambda: client.is_connected, "contact")
+        for _unused in range(400):
+            with suppress(NodeError):
+                await client.find_traces(POD_UID)
+        await until(lambda: len(liar.ends) > 1, "another connection")
+
+
 class Liar:
     """A peer that says hello and then answers the first request with these answers."""
 
