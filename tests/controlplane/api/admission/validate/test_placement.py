@@ -25,6 +25,15 @@ MALFORMED = [
     ),
     row("toleration without key", "tolerations", [{"operator": "Equal"}], "operator is Exists", at="[0].key"),
     row("malformed toleration value", "tolerations", [{"key": "a", "value": "/"}], "is not a label value", at="value"),
+    row(
+        "a value with Exists",
+        "tolerations",
+        [{"key": "a", "operator": "Exists", "value": "b"}],
+        "must be empty",
+        at="[0].value",
+    ),
+    row("malformed toleration key", "tolerations", [{"key": "a b"}], "label", at="tolerations[0][a b]"),
+    row("DNS option without a name", "dnsConfig/options", [{"value": "2"}], "is required", at="options[0].name"),
     row("host name with a dot", "hostname", "a.b", "DNS label"),
 ]
 
