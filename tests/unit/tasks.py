@@ -15,6 +15,7 @@ from typing import Any
 from ansible.parsing.dataloader import DataLoader
 from ansible.plugins.loader import init_plugin_loader
 from ansible.template import Templar, trust_as_template
+from ansible.utils.collection_loader import AnsibleCollectionConfig
 
 from . import conftest
 
@@ -29,7 +30,8 @@ Module = Callable[[dict[str, Any]], dict[str, Any]]
 
 # Ansible's importer asks the package that conftest has made for the collection's meta/runtime.yml.
 conftest.COLLECTION.__dict__.setdefault("_collection_meta", {})
-init_plugin_loader([])
+if AnsibleCollectionConfig.collection_finder is None:  # set where tests/integration has imported this file before
+    init_plugin_loader([])
 
 
 class Failed(Exception):

@@ -177,6 +177,7 @@ def test_a_node_without_a_migration_address_fails_the_migration_before_it_starts
     assert moved is not None
     assert (moved.failed, moved.completed) == (True, True)
     assert moved.failure_reason == "the target cannot be prepared: no address on migration0"
+    assert moved.end_timestamp == "2023-11-14T22:13:20Z"
 
 
 @pytest.mark.parametrize(
