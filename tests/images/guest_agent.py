@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-ANSWER_SECONDS = 20
+ANSWER_SECONDS = 300
 
 
 def channel(path: Path, name: str = "org.qemu.guest_agent.0") -> list[str]:

@@ -143,7 +143,7 @@ def test_two_that_build_at_once_into_one_store_each_get_their_own(collection: Pa
     processes = [forked.Process(target=work, args=(prefix,)) for prefix in prefixes]
     for process in processes:
         process.start()
-    found: list[Any] = [answers.get(timeout=20) for _unused in processes]
+    found: list[Any] = [answers.get(timeout=300) for _unused in processes]
     for process in processes:
         process.join()
 

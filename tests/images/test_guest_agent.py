@@ -70,6 +70,7 @@ def check_protocol(agent: AgentChannel) -> None:
     assert agent.ask("guest-set-time")["class"] == "CommandNotFound"
 
 
+@pytest.mark.nightly
 def test_the_agent_answers_and_reconnects_and_can_be_silenced(
     launcher_root: Path, guest_files: Path, tmp_path: Path
 ) -> None:

@@ -205,6 +205,7 @@ def test_check_mode_leaves_the_node_as_it_is(lab: Lab, place: Path, api: Api, co
     assert (code, is_cordoned(api), node(api, "moves")) == (0, False, "node-1"), output
 
 
+@pytest.mark.nightly
 def test_a_node_is_drained_once_and_uncordoned(lab: Lab, place: Path, api: Api, controller: VirtController) -> None:
     here = {"drain_node_name": "node-1", "drain_node_wait_timeout": 60}
     code, output = drained(lab, place, **here)

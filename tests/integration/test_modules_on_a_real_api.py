@@ -227,7 +227,7 @@ def test_waiting_sees_the_change_and_a_timeout_has_its_reason(task: Task, api: A
 
     thread = threading.Thread(target=become_ready)
     thread.start()
-    result = task(name="waits", running=True, wait=True, wait_timeout=30)
+    result = task(name="waits", running=True, wait=True, wait_timeout=300)
     thread.join()
     assert result["result"]["status"]["ready"] is True
     assert result["duration"] < 20
@@ -241,7 +241,7 @@ def test_many_are_created_read_and_deleted_at_once(task: Task) -> None:
     assert task(vms=vms, **machine)["changed"] is False
     machines = task("kubevirt_vm_info", label_selectors=["app=many"])["resources"]
     assert len(machines) == 12
-    gone = task(vms=vms, state="absent", wait=True, wait_timeout=20)
+    gone = task(vms=vms, state="absent", wait=True, wait_timeout=300)
     assert [item["method"] for item in gone["results"]] == ["delete"] * 12
     assert task("kubevirt_vm_info", label_selectors=["app=many"])["resources"] == []
     assert task(vms=vms, state="absent")["changed"] is False

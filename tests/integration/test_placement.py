@@ -46,7 +46,7 @@ def kubectl(lab: Lab) -> Kubectl:
     def run(*arguments: str, body: Any = None) -> str:
         command = [program, "--kubeconfig", lab.kubeconfig, *arguments]
         text = "" if body is None else json.dumps(body)
-        done = subprocess.run(command, input=text, capture_output=True, text=True, check=False, timeout=60)
+        done = subprocess.run(command, input=text, capture_output=True, text=True, check=False, timeout=300)
         assert done.returncode == 0, f"kubectl {' '.join(arguments)}: {done.stderr}"
         return done.stdout
 
@@ -82,13 +82,13 @@ def add_node(kubectl: Kubectl, name: str) -> None:
     ready = {"type": "Ready", "status": "True", "reason": "Test", "message": ""}
     status = {"status": {"capacity": resources, "allocatable": resources, "conditions": [ready]}}
     kubectl("patch", "node", name, "--subresource=status", "--type=strategic", "-p", json.dumps(status))
-    kubectl("wait", f"node/{name}", "--for=condition=Ready", "--timeout=20s")
+    kubectl("wait", f"node/{name}", "--for=condition=Ready", "--timeout=300s")
 
 
 def replicas(kubectl: Kubectl, name: str) -> list[dict[str, Any]]:
     """Return the Pods of a component when all wanted replicas are up to date and scheduled."""
-    kubectl("wait", f"deployment/{name}", "--for=jsonpath={.status.updatedReplicas}=2", "--timeout=20s")
-    kubectl("wait", "pod", "-l", f"kubevirt.io={name}", "--for=condition=PodScheduled", "--timeout=20s")
+    kubectl("wait", f"deployment/{name}", "--for=jsonpath={.status.updatedReplicas}=2", "--timeout=300s")
+    kubectl("wait", "pod", "-l", f"kubevirt.io={name}", "--for=condition=PodScheduled", "--timeout=300s")
     return those_there(kubectl, name)
 
 
@@ -117,9 +117,9 @@ def test_an_upgrade_completes_on_that_node(deployed: Kubectl, name: str) -> None
     before = {pod["metadata"]["uid"] for pod in replicas(deployed, name)}
     deployed("set", "env", f"deployment/{name}", "VERSION=2")
 
-    deployed("wait", f"deployment/{name}", "--for=jsonpath={.status.updatedReplicas}=1", "--timeout=20s")
+    deployed("wait", f"deployment/{name}", "--for=jsonpath={.status.updatedReplicas}=1", "--timeout=300s")
     (new,) = (pod["metadata"]["name"] for pod in those_there(deployed, name) if pod["metadata"]["uid"] not in before)
-    deployed("wait", f"pod/{new}", "--for=jsonpath={.spec.nodeName}=control-plane", "--timeout=20s")
+    deployed("wait", f"pod/{new}", "--for=jsonpath={.spec.nodeName}=control-plane", "--timeout=300s")
     deployed("rollout", "undo", f"deployment/{name}")
 
 
@@ -127,7 +127,7 @@ def test_an_upgrade_completes_on_that_node(deployed: Kubectl, name: str) -> None
 def test_that_node_can_be_drained(deployed: Kubectl, name: str) -> None:
     pods = replicas(deployed, name)
     say_that_they_serve(deployed, pods)
-    deployed("wait", f"pdb/{name}-pdb", "--for=jsonpath={.status.currentHealthy}=2", "--timeout=20s")
+    deployed("wait", f"pdb/{name}-pdb", "--for=jsonpath={.status.currentHealthy}=2", "--timeout=300s")
     deployed("cordon", "control-plane")
     try:
         for pod in pods:

@@ -110,7 +110,7 @@ class Replay:
         self._anonymous = ssl.create_default_context(cafile=str(certificates / "ca.crt"))
         self._tls.load_cert_chain(certificates / "admin.crt", certificates / "admin.key")
         self._host, self._port = parts.hostname or "", parts.port or 443
-        self._connection = http.client.HTTPSConnection(self._host, self._port, timeout=20, context=self._tls)
+        self._connection = http.client.HTTPSConnection(self._host, self._port, timeout=300, context=self._tls)
 
     def __call__(self, request: Request, facts: Facts | None = None, *, for_real: bool = False) -> Answer:
         """Send the request as its sender. Without `for_real` it is a dry run."""
@@ -132,7 +132,7 @@ class Replay:
     def with_token(self, token: str, request: Request) -> Answer:
         """Send a request with a token and with the field manager of its sender."""
         assert isinstance(request.body, dict)
-        connection = http.client.HTTPSConnection(self._host, self._port, timeout=20, context=self._anonymous)
+        connection = http.client.HTTPSConnection(self._host, self._port, timeout=300, context=self._anonymous)
         try:
             path, proof = request.path + request.query(for_real=False), [("Authorization", f"Bearer {token}")]
             return self._send(connection, request.verb, path, request.body, proof)

@@ -82,7 +82,7 @@ class Installed:
             capture_output=True,
             text=True,
             check=False,
-            timeout=60,
+            timeout=300,
         )
 
 
@@ -225,7 +225,7 @@ def processes(lab: Lab, accounts: dict[str, Path]) -> Iterator[None]:
         for process in started:
             process.terminate()
         for process in started:
-            process.wait(timeout=20)
+            process.wait(timeout=300)
 
 
 async def keep_certificates(kubeconfig: str) -> None:
@@ -294,7 +294,7 @@ def test_only_the_api_server_may_send_reviews(installed: Installed) -> None:
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
 
     with pytest.raises(urllib.error.HTTPError) as refused:
-        urllib.request.urlopen(urllib.request.Request(url, b"{}"), context=context, timeout=20)
+        urllib.request.urlopen(urllib.request.Request(url, b"{}"), context=context, timeout=300)
 
     assert refused.value.code == 401
     refused.value.close()

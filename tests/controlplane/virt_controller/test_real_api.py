@@ -66,20 +66,23 @@ class Cluster:
             capture_output=True,
             text=True,
             check=False,
-            timeout=60,
+            timeout=600,
         )
         assert done.returncode == 0, f"kubectl {' '.join(arguments)}: {done.stderr}"
         return done.stdout
+
+    def create(self, *bodies: dict[str, Any]) -> None:
+        self.kubectl("create", "-f", "-", body={"apiVersion": "v1", "kind": "List", "items": bodies})
 
     def get(self, kind: str, name: str) -> dict[str, Any]:
         body: dict[str, Any] = json.loads(self.kubectl("get", kind, name, "-o", "json"))
         return body
 
     def wait(self, what: str, path: str, value: str) -> None:
-        self.kubectl("wait", what, f"--for=jsonpath={{{path}}}={value}", "--timeout=20s")
+        self.kubectl("wait", what, f"--for=jsonpath={{{path}}}={value}", "--timeout=300s")
 
     def appear(self, what: str) -> None:
-        self.kubectl("wait", what, "--for=create", "--timeout=20s")
+        self.kubectl("wait", what, "--for=create", "--timeout=300s")
 
     def report(self, what: str, status: dict[str, Any]) -> None:
         self.kubectl("patch", what, "--subresource=status", "--type=merge", "-p", json.dumps({"status": status}))
@@ -101,7 +104,7 @@ class Cluster:
         try:
             yield process
             process.terminate()
-            assert process.wait(timeout=20) == 0
+            assert process.wait(timeout=300) == 0
         finally:
             process.kill()
             process.wait()
@@ -113,14 +116,12 @@ def cluster(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Iterato
     with Lab(f"virt-controller-{worker_id}").running(nodes=0, controllers=False) as lab:
         kubectl = ensure_programs(lab.cache, silent).kube("kubectl")
         created = Cluster(lab, kubectl, directory / "kubeconfig")
-        for kind in KINDS:
-            created.kubectl("create", "-f", "-", body=crd(kind))
-        created.kubectl("wait", "crd", "--all", "--for=condition=Established", "--timeout=20s")
+        created.create(*map(crd, KINDS))
+        created.kubectl("wait", "crd", "--all", "--for=condition=Established", "--timeout=300s")
         lab.up(0)  # A garbage collector that starts before the CRDs orphans dependents for half a minute.
         created.kubectl("create", "namespace", NAMESPACE)
-        for template in ("rbac-controller", "secrets", "node-restriction", "launcher-pods"):
-            for body in render(f"{template}.yaml.j2"):
-                created.kubectl("create", "-f", "-", body=body)
+        templates = ("rbac-controller", "secrets", "node-restriction", "launcher-pods")
+        created.create(*(body for template in templates for body in render(f"{template}.yaml.j2")))
         token = created.kubectl("-n", NAMESPACE, "create", "token", "kubevirt-controller").strip()
         kubeconfig = yaml.safe_load(lab.kubeconfig.read_text())
         kubeconfig["users"] = [{"name": "u", "user": {"token": token}}]
@@ -167,7 +168,7 @@ def test_a_vm_from_start_to_cascading_deletion(cluster: Cluster) -> None:
         uid = cluster.get("vmi", "web")["metadata"]["uid"]
 
         # The garbage collector discovers new kinds every 30 s, and these are new.
-        cluster.kubectl("delete", "vm", "web", "--cascade=orphan", "--timeout=50s")
+        cluster.kubectl("delete", "vm", "web", "--cascade=orphan", "--timeout=300s")
         assert "ownerReferences" not in cluster.get("vmi", "web")["metadata"]
         cluster.kubectl("create", "-f", "-", body=VM)
         cluster.wait("vm/web", ".status.printableStatus", "Running")
@@ -178,7 +179,7 @@ def test_a_vm_from_start_to_cascading_deletion(cluster: Cluster) -> None:
         cluster.kubectl("delete", "vm", "web", "--wait=false")
         cluster.wait("vm/web", ".status.printableStatus", "Terminating")
         cluster.kubectl("delete", "pod", pod, "--force", "--grace-period=0")
-        cluster.kubectl("wait", "vm/web", "--for=delete", "--timeout=20s")
+        cluster.kubectl("wait", "vm/web", "--for=delete", "--timeout=300s")
         events = json.loads(cluster.kubectl("get", "events", "-o", "json"))["items"]
         reasons = {event["reason"] for event in events if event["involvedObject"]["kind"] == "VirtualMachine"}
         assert reasons - {"Unschedulable"} == {"SuccessfulCreate"}, "the scheduler may be faster than the binding"
@@ -190,11 +191,11 @@ def test_a_standby_takes_over_when_the_leader_leaves(cluster: Cluster) -> None:
         cluster.appear("vmi/web")
         with cluster.controller("two"):
             leader.terminate()
-            leader.wait(timeout=20)
+            leader.wait(timeout=300)
             start(cluster, begin=False)
             cluster.kubectl("delete", "pod", "--all", "--force", "--grace-period=0")
             cluster.kubectl("delete", "vm", "web", "--wait=false")
-            cluster.kubectl("wait", "vm/web", "--for=delete", "--timeout=20s")
+            cluster.kubectl("wait", "vm/web", "--for=delete", "--timeout=300s")
 
 
 def test_a_node_with_an_expired_lease_is_not_schedulable(cluster: Cluster) -> None:
@@ -205,7 +206,7 @@ def test_a_node_with_an_expired_lease_is_not_schedulable(cluster: Cluster) -> No
     cluster.kubectl("create", "-f", "-", body={**lease, "spec": spec})
     with cluster.controller("one"):
         cluster.wait("node/silent", ".metadata.labels.kubevirt\\.io/schedulable", "false")
-        cluster.kubectl("wait", "events", "--field-selector=reason=VirtHandlerSilent", "--for=create", "--timeout=20s")
+        cluster.kubectl("wait", "events", "--field-selector=reason=VirtHandlerSilent", "--for=create", "--timeout=300s")
     assert cluster.get("node", "silent")["metadata"]["labels"]["zone"] == "a"
 
 
@@ -249,21 +250,21 @@ def test_a_replica_set_has_the_scale_subresource(cluster: Cluster) -> None:
         scale = json.loads(cluster.kubectl("get", "--raw", f"{SETS}/web/scale"))
         assert scale["status"] == {"replicas": 3, "selector": "app=web"}
         cluster.kubectl("create", "-f", "-", body=HPA)
-        cluster.kubectl("wait", "hpa/web", "--for=condition=AbleToScale", "--timeout=40s")
+        cluster.kubectl("wait", "hpa/web", "--for=condition=AbleToScale", "--timeout=300s")
         cluster.kubectl("delete", "hpa", "web")
 
         three = set(instances(cluster))
         assert len(three) == 3
         cluster.kubectl("scale", "vmirs/web", "--replicas=1")
-        cluster.kubectl("wait", *(f"vmi/{name}" for name in sorted(three)[:2]), "--for=delete", "--timeout=20s")
+        cluster.kubectl("wait", *(f"vmi/{name}" for name in sorted(three)[:2]), "--for=delete", "--timeout=300s")
         (last,) = instances(cluster)
-        cluster.kubectl("delete", "vmirs", "web", "--cascade=orphan", "--timeout=50s")
+        cluster.kubectl("delete", "vmirs", "web", "--cascade=orphan", "--timeout=300s")
         assert "ownerReferences" not in cluster.get("vmi", last)["metadata"]
         cluster.kubectl("create", "-f", "-", body=SET)
         cluster.wait("vmirs/web", ".status.replicas", "1")
         assert instances(cluster) == [last], "it was adopted"
         cluster.kubectl("delete", "vmirs", "web")
-        cluster.kubectl("wait", f"vmi/{last}", "--for=delete", "--timeout=50s")
+        cluster.kubectl("wait", f"vmi/{last}", "--for=delete", "--timeout=300s")
 
 
 SETS = "/apis/kubevirt.io/v1/namespaces/default/virtualmachineinstancereplicasets"

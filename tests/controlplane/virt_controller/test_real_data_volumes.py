@@ -81,13 +81,13 @@ def test_a_vm_waits_for_its_data_volume_and_cdi_can_be_removed(cluster: Cluster)
         cluster.appear("vmi/imported")
         cluster.wait("vmi/imported", ".status.phase", "Scheduling")
         cluster.wait("vmi/imported", '.status.conditions[?(@.type=="DataVolumesReady")].status', "True")
-        cluster.kubectl("wait", "pod", "-l", "vmi.kubevirt.io/id=imported", "--for=create", "--timeout=20s")
+        cluster.kubectl("wait", "pod", "-l", "vmi.kubevirt.io/id=imported", "--for=create", "--timeout=300s")
         info = cluster.get("vmi", "imported")["status"]["volumeStatus"][0]["persistentVolumeClaimInfo"]
         assert (info["claimName"], info["requests"]) == ("disk", {"storage": "1Mi"})
         events = json.loads(cluster.kubectl("get", "events", "-o", "json"))["items"]
         assert "SuccessfulDataVolumeCreate" in {event["reason"] for event in events}
 
-        cluster.kubectl("delete", "crd", DEFINITION, "--timeout=40s")
+        cluster.kubectl("delete", "crd", DEFINITION, "--timeout=300s")
         cluster.kubectl("delete", "vm", "imported", "--wait=false")
         cluster.kubectl("delete", "pod", "--all", "--force", "--grace-period=0")
-        cluster.kubectl("wait", "vm/imported", "--for=delete", "--timeout=20s")
+        cluster.kubectl("wait", "vm/imported", "--for=delete", "--timeout=300s")

@@ -81,7 +81,7 @@ def test_a_guest_is_evacuated(cluster: Cluster) -> None:
         assert (status["nodeName"], status["activePods"], status["epoch"]) == ("node-2", {target_uid: "node-2"}, 2)
         assert "evacuationNodeName" not in status
         assert "kubevirt.io/migrationTargetNodeName" not in vmi["metadata"]["labels"]
-        cluster.kubectl("wait", f"pod/{source}", "--for=jsonpath={.metadata.deletionTimestamp}", "--timeout=20s")
+        cluster.kubectl("wait", f"pod/{source}", "--for=jsonpath={.metadata.deletionTimestamp}", "--timeout=300s")
         events = json.loads(cluster.kubectl("get", "events", "-o", "json"))["items"]
         reasons = {
             event["reason"] for event in events if event["involvedObject"]["kind"] == "VirtualMachineInstanceMigration"
@@ -90,4 +90,4 @@ def test_a_guest_is_evacuated(cluster: Cluster) -> None:
 
         cluster.kubectl("delete", "vmi", "moves", "--wait=false")
         cluster.kubectl("delete", "pod", source, target, "--force", "--grace-period=0")
-        cluster.kubectl("wait", job, "--for=delete", "--timeout=20s")
+        cluster.kubectl("wait", job, "--for=delete", "--timeout=300s")

@@ -90,7 +90,7 @@ def test_vmis_in_an_outdated_launcher_are_migrated_or_evicted(cluster: Cluster) 
 
     cluster.kubectl("create", "-f", "-", body=node)
     with cluster.controller("two", **NEXT):
-        counted = (f"--for=jsonpath={{{COUNT}}}=2", "--timeout=20s")
+        counted = (f"--for=jsonpath={{{COUNT}}}=2", "--timeout=300s")
         cluster.kubectl("-n", NAMESPACE, "wait", "kubevirt/kubevirt", *counted)
         # this is written last
         outdated = json.loads(cluster.kubectl("get", "vmi", "-l", OUTDATED_LAUNCHER, "-o", "json"))["items"]
@@ -102,9 +102,9 @@ def test_vmis_in_an_outdated_launcher_are_migrated_or_evicted(cluster: Cluster) 
         job = f"vmim/kubevirt-workload-update-{cluster.get('vmi', 'moves')['metadata']['uid'][:8]}-1"
         cluster.appear(job)
         cluster.wait(job, ".status.phase", "Scheduling")
-        cluster.kubectl("wait", f"pod/{ended}", "--for=jsonpath={.metadata.deletionTimestamp}", "--timeout=20s")
+        cluster.kubectl("wait", f"pod/{ended}", "--for=jsonpath={.metadata.deletionTimestamp}", "--timeout=300s")
         assert "deletionTimestamp" not in cluster.get("pod", source)["metadata"]
         began = "--for=jsonpath={.status.lastWorkloadEviction}"
-        cluster.kubectl("-n", NAMESPACE, "wait", "kubevirt/kubevirt", began, "--timeout=20s")
+        cluster.kubectl("-n", NAMESPACE, "wait", "kubevirt/kubevirt", began, "--timeout=300s")
     assert "SuccessfulCreate" in event_reasons(cluster, "moves")
     assert "SuccessfulEvict" in event_reasons(cluster, "stays")

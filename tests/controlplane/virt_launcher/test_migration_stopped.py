@@ -96,6 +96,7 @@ async def test_a_guest_paused_by_a_failed_migration_resumes(moved: Migration) ->
     await guest.resume()
 
 
+@pytest.mark.nightly
 async def test_a_guest_that_cannot_be_sent_while_running_is_paused_and_resumes_at_its_target(moved: Migration) -> None:
     let_pass(moved)
     guest, target = await moved.dial()

@@ -64,7 +64,7 @@ def test_a_pool_is_scaled_by_kubectl_updated_and_deleted(cluster: Cluster) -> No
         ascending = {"proactive": {"selectionPolicy": {"sortPolicy": "AscendingOrder"}}}
         fewer = {"replicas": 1, "scaleInStrategy": ascending}
         cluster.kubectl("patch", "vmpool/pool", "--type=merge", "-p", json.dumps({"spec": fewer}))
-        cluster.kubectl("wait", "vm/pool-0", "vm/pool-1", "--for=delete", "--timeout=30s")
+        cluster.kubectl("wait", "vm/pool-0", "vm/pool-1", "--for=delete", "--timeout=300s")
         cluster.wait("vmpool/pool", ".status.replicas", "1")
         assert machines(cluster) == ["pool-2"]
 
@@ -75,12 +75,12 @@ def test_a_pool_is_scaled_by_kubectl_updated_and_deleted(cluster: Cluster) -> No
         cluster.kubectl("create", "-f", "-", body=first)
         cluster.appear("vm/first-0")
         cluster.kubectl("delete", "vmpool", "first")
-        cluster.kubectl("wait", "vm/first-0", "--for=delete", "--timeout=55s")
-        cluster.kubectl("delete", "vmpool", "pool", "--cascade=orphan", "--timeout=50s")
+        cluster.kubectl("wait", "vm/first-0", "--for=delete", "--timeout=300s")
+        cluster.kubectl("delete", "vmpool", "pool", "--cascade=orphan", "--timeout=300s")
         assert "ownerReferences" not in cluster.get("vm", "pool-2")["metadata"]
-        cluster.kubectl("delete", "vm", "pool-2", "--timeout=50s")
+        cluster.kubectl("delete", "vm", "pool-2", "--timeout=300s")
 
         cluster.kubectl("create", "-f", "-", body=POOL)
         cluster.appear("vm/pool-0")
-        cluster.kubectl("delete", "vmpool", "pool", "--cascade=foreground", "--timeout=50s")
+        cluster.kubectl("delete", "vmpool", "pool", "--cascade=foreground", "--timeout=300s")
         assert machines(cluster) == []
