@@ -78,7 +78,7 @@ def test_a_guest_that_ignores_the_power_button_is_ended_after_its_grace_period(c
 
     cluster.kubectl("delete", "vm", "deaf", "--wait=false")
 
-    cluster.wait_delete("vmi", "deaf")
+    cluster.wait_gone("vmi", "deaf")
     assert "did not shut down within its grace period" in event_message(cluster, uid, "Warning", "Stopped")
     ends = [
         (why, message) for _unused, why, message in cluster.events(uid) if why in ("ShuttingDown", "Deleted", "Stopped")
@@ -100,12 +100,12 @@ def test_a_forced_stop_does_not_wait_for_the_grace_period(cluster: Cluster) -> N
 
     cluster.subresource("patient", "restart", body=json.dumps({"gracePeriodSeconds": 0}))
     second = cluster.another("patient", first)["metadata"]["uid"]
-    cluster.wait_delete("pod", pod)
+    cluster.wait_gone("pod", pod)
     cluster.running("patient")
     assert cluster.emulators().count(second) == 1
 
     cluster.subresource("patient", "stop", body=json.dumps({"gracePeriod": 0}))
-    cluster.wait_delete("vmi", "patient")
+    cluster.wait_gone("vmi", "patient")
     is_stopped(cluster, "patient")
     assert not {first, second} & set(cluster.emulators())
 
@@ -122,7 +122,7 @@ def test_a_guest_that_powers_off_is_restarted_with_strategy_always(cluster: Clus
 def test_a_successful_run_is_removed_and_not_restarted_with_strategy_rerun_on_failure(cluster: Cluster) -> None:
     vm = is_stopped(cluster, "rerun-off")
 
-    cluster.wait_delete("vmi", "rerun-off")
+    cluster.wait_gone("vmi", "rerun-off")
     assert not vm["status"].get("startFailure")
     assert "SuccessfulDelete" in [why for _unused, why, _unused in cluster.events(vm["metadata"]["uid"])]
 
