@@ -81,7 +81,7 @@ def parse_named(word: str) -> tuple[str, Path | None]:
     if not equals:
         raise LabError(f"--program {word}: write NAME=PATH, such as kubelet=/usr/local/bin/kubelet")
     if name not in RULES:
-        raise LabError(f"--program {word}: {name!r} cannot be named; what can be: {', '.join(sorted(RULES))}")
+        raise LabError(f"--program {word}: {name!r} cannot be replaced; these can: {', '.join(sorted(RULES))}")
     return name, Path(path).absolute() if path else None
 
 

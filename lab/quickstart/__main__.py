@@ -45,7 +45,7 @@ def step(title: str, *command: str, environment: dict[str, str] | None = None) -
 
 
 @contextmanager
-def beside(title: str, *command: str) -> Iterator[None]:
+def in_parallel_with(title: str, *command: str) -> Iterator[None]:
     """Run one step in parallel with the block. Show its output after the block."""
     started = time.monotonic()
     with (
@@ -161,7 +161,7 @@ def main() -> int:
     started = time.monotonic()
     try:
         images = ("The images: control plane, launcher, a guest to try", sys.executable, "-m", "images", "build")
-        with beside(*images):  # it waits for downloads while Go compiles
+        with in_parallel_with(*images):  # downloads images while Go compiles
             step("A real Kubernetes on this machine: one node", *lab, "up", "--nodes", "1")
             make_namespace(kubectl, namespace)
         kubeconfig = capture(*lab, "kubeconfig").strip()

@@ -86,7 +86,7 @@ class Api:
             metadata = answer.get("metadata") or {}
             before, token = token, metadata.get("continue")
             if token and token == before:
-                raise Unavailable(f"cannot list {resource.plural}: unexpected answer, a page that follows itself")
+                raise Unavailable(f"cannot list {resource.plural}: unexpected answer, the same page twice")
             if not token or (pages is not None and len(listed) >= pages * PAGE):
                 return listed, metadata.get("resourceVersion")
 
@@ -148,7 +148,7 @@ class Api:
         """Tell whether the server serves an API group."""
         answer = _expect_object("discover the API's groups", *self.transport.request("GET", "/apis"))
         if answer.get("kind") != "APIGroupList":
-            raise Unavailable("cannot discover the API's groups: what answers at this address is not an API server")
+            raise Unavailable("cannot discover the API's groups: the server at this address is not an API server")
         return any(served.get("name") == group for served in answer.get("groups") or ())
 
     def watch(
@@ -220,7 +220,7 @@ def _expect_object(attempt: str, status: int, answer: Any) -> Object:
         raise Unavailable(f"cannot {attempt}: unexpected answer, status {status} without an object")
     for field, kind in (("metadata", dict), ("items", list)):
         if not isinstance(body.get(field) or kind(), kind):
-            raise Unavailable(f"cannot {attempt}: unexpected answer, status {status} with a {field} that is none")
+            raise Unavailable(f"cannot {attempt}: unexpected answer, status {status} with an invalid {field}")
     if not all(isinstance(item, dict) for item in body.get("items") or ()):
         raise Unavailable(f"cannot {attempt}: unexpected answer, status {status} with items that are no objects")
     return body

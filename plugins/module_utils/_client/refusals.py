@@ -68,13 +68,13 @@ def _mistyped(message: str) -> list[dict[str, str]]:
 
 def _remedy(status: int, reason: str) -> str:
     if status == 500 and "failed calling webhook" in reason:
-        return f" (what judges such objects does not answer; {_LOOK})"
+        return f" (the admission webhook does not respond; {_LOOK})"
     if status == 503 and reason == _NOT_AGGREGATED:
-        return f" (what serves this API does not answer; {_LOOK})"
+        return f" (the server of this API does not respond; {_LOOK})"
     if status == 401:
         return " (the API server does not know the user; check the credentials)"
     if status == 403 and "is being terminated" in reason:
-        return " (it takes nothing new; try again when it is gone, or name another)"
+        return " (nothing can be created in it; wait until it is deleted, or use another namespace)"
     if status == 403 and _NO_RIGHT.search(reason):
         return " (ask the cluster's administrator for this right)"
     return ""

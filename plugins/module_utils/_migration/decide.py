@@ -106,10 +106,10 @@ def _with_unfinished(request: MigrationRequest, vmi: Object, other: Object, plac
     target = migration_status.target_of(other, vmi)
     where = f"node {target}" if target else "a node that is not known yet"
     raise VirtError(
-        f"{request.title} cannot be moved to {request.place}: migration {other['metadata']['name']}"
-        f" ({migration_status.phase(other)}) moves it to {where}; wait for that, or"
+        f"{request.title} cannot be migrated to {request.place}: migration {other['metadata']['name']}"
+        f" ({migration_status.phase(other)}) migrates it to {where}; wait for it, or"
         " cancel it first (state=absent)",
-        reason="another migration is under way",
+        reason="another migration is in progress",
     )
 
 

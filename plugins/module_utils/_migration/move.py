@@ -168,7 +168,7 @@ def _wait_for_end(api: Api, request: MigrationRequest, terms: Terms, done: Done,
     reason = f": its status could not be read ({reached.trouble})" if reached.trouble else reason
     raise TimedOut(
         f"{title} is not over after {terms.wait_timeout_seconds} s, it is"
-        f" {migration_status.phase_text(latest)}{reason}{where}. It goes on; wait for"
+        f" {migration_status.phase_text(latest)}{reason}{where}. It continues; wait for"
         " it (kubevirt_migration_info with wait=true), or cancel it (state=absent)",
         **facts,
     )

@@ -67,7 +67,7 @@ def request_from(params: Mapping[str, Any]) -> ServiceRequest:
     paths.check_service_name("name", name)
     paths.check_namespace("namespace", params["namespace"])
     if params.get("state") != "absent" and not named and not params.get("selector"):
-        raise BadArgument("nothing to expose is named: give vm, vmi or replicaset, or a selector")
+        raise BadArgument("no object to expose: give vm, vmi or replicaset, or a selector")
     return ServiceRequest(params["namespace"], name, TARGETS[named] if named else None, target)
 
 

@@ -97,7 +97,7 @@ def test_malformed_json_is_a_value_error(raw: bytes) -> None:
 
 
 def test_a_list_whose_continue_token_repeats_ends() -> None:
-    with pytest.raises(Unavailable, match="a page that follows itself"):
+    with pytest.raises(Unavailable, match="the same page twice"):
         answering({"metadata": {"continue": "again"}, "items": []}).list(THINGS)
 
 
