@@ -100,7 +100,7 @@ def run(report: Report) -> None:
             _report_times(report, neighbours.taken, seconds)
             raise
         seats.start(HOSTILE)
-        after = settled(lambda: footprints(cluster, cluster.nodes[0]), lambda found: not _grown(before, found))
+        after = settled(lambda: footprints(cluster, cluster.nodes[0]), lambda processes: not _grown(before, processes))
     failures = [
         *_report_times(report, neighbours.taken, seconds),
         *_report_census(report, before, after, neighbours.shares),
@@ -162,8 +162,8 @@ def _report_times(report: Report, taken: Taken, seconds: float) -> list[str]:
     return failures
 
 
-def _ratio(under: list[float], usual: list[float]) -> float | None:
-    return round(statistics.median(under) / statistics.median(usual), 2) if under and usual else None
+def _ratio(attacked: list[float], usual: list[float]) -> float | None:
+    return round(statistics.median(attacked) / statistics.median(usual), 2) if attacked and usual else None
 
 
 def _p95(seconds: list[float]) -> float:
@@ -186,11 +186,11 @@ def _report_census(
                 "unit": "before, after",
             }
         )
-    usual, under = (statistics.median(shares[item]) for item in (False, True))
+    usual, attacked = (statistics.median(shares[item]) for item in (False, True))
     report(
         {
             "name": "hostile-node-processor",
-            "value": round(under * 100, 1),
+            "value": round(attacked * 100, 1),
             "unit": "% of a core, virt-handler",
             "usual": round(usual * 100, 1),
             "max": round(max(shares[True]) * 100, 1),
@@ -207,5 +207,9 @@ def _grown(before: list[Footprint], after: list[Footprint]) -> list[str]:
         if first.pid != last.pid:
             growth.append(f"{part} was started again")
         resources = {"threads": (first.threads, last.threads), "descriptors": (first.descriptors, last.descriptors)}
-        growth += [f"{part} has {now} {what}, it had {was}" for what, (was, now) in resources.items() if now > was]
+        growth += [
+            f"{part} has {last_count} {resource}, it had {first_count}"
+            for resource, (first_count, last_count) in resources.items()
+            if last_count > first_count
+        ]
     return growth

@@ -69,8 +69,8 @@ def run(report: Report) -> None:
     """
     looks: dict[int, float] = {}
     for outstanding in (FEW, MANY):
-        stage = a_stage(outstanding)
-        looks[outstanding] = microseconds(lambda number: stage[1].indexed("owner", f"owner-{number % FEW}"))  # noqa: B023
+        cache = a_stage(outstanding)
+        looks[outstanding] = microseconds(lambda number: cache[1].indexed("owner", f"owner-{number % FEW}"))  # noqa: B023
     report(
         {
             "name": "overlay-by-owner",

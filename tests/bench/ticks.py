@@ -61,7 +61,7 @@ class Ticks:
                 searched = time.monotonic()
             for path, size in self._sizes.items():
                 with suppress(OSError):  # its launcher has ended
-                    now = path.stat().st_size
-                    if now != size:
-                        self._sizes[path] = now
+                    new_size = path.stat().st_size
+                    if new_size != size:
+                        self._sizes[path] = new_size
                         self._seen.append((time.monotonic(), path))

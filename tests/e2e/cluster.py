@@ -128,8 +128,8 @@ class Cluster:
             output = self.try_kubectl(
                 *("logs", "-n", namespace, "-l", f"vmi.kubevirt.io/id={name}", "-c", "compute", "--tail=15")
             )
-            seen = json.dumps(self.get(kind, name, namespace))
-            raise NotYet(f"{kind}/{name} {path} is not {value}: {done.stderr}\n{output.stdout[-1500:]}\n{seen}")
+            obj = json.dumps(self.get(kind, name, namespace))
+            raise NotYet(f"{kind}/{name} {path} is not {value}: {done.stderr}\n{output.stdout[-1500:]}\n{obj}")
 
     def wait_gone(self, kind: str, name: str, *, seconds: float = LIMIT_SECONDS, namespace: str = "default") -> None:
         """Wait by watch until an object is gone."""
@@ -186,9 +186,9 @@ class Cluster:
         pods = self.list("pods", "-n", namespace, "-l", f"kubevirt.io=virt-launcher,vmi.kubevirt.io/id={vmi}")
         alive = [pod for pod in pods if pod["status"]["phase"] in ("Pending", "Running")]
         status = (self.get("vmi", vmi, namespace) or {}).get("status", {})
-        mine = [pod for pod in alive if pod["metadata"]["uid"] in status.get("activePods", {})] or alive
-        assert len(mine) == 1, f"{len(mine)} launchers of {vmi}"
-        return mine[0]
+        owners = [pod for pod in alive if pod["metadata"]["uid"] in status.get("activePods", {})] or alive
+        assert len(owners) == 1, f"{len(owners)} launchers of {vmi}"
+        return owners[0]
 
     def subresource(
         self, name: str, verb: str, namespace: str = "default", body: str = "{}", of: str = "virtualmachines"
@@ -264,8 +264,8 @@ class Cluster:
     def has_run(self, vmi: str, *, seconds: float) -> None:
         """Wait until the launcher of an instance has run for `seconds`."""
         (compute,) = self.launcher(vmi)["status"]["containerStatuses"]
-        then = datetime.fromisoformat(compute["state"]["running"]["startedAt"]) + timedelta(seconds=seconds)
-        self.eventually(lambda: datetime.now(UTC) > then, seconds=seconds, what=f"{vmi} has run for {seconds} s")
+        due = datetime.fromisoformat(compute["state"]["running"]["startedAt"]) + timedelta(seconds=seconds)
+        self.eventually(lambda: datetime.now(UTC) > due, seconds=seconds, what=f"{vmi} has run for {seconds} s")
 
     def run_in_guest(self, vmi: str, what: str) -> None:
         """Have a guest run a command of tests.e2e.machines.serves_commands, as soon as it serves."""

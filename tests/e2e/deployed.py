@@ -60,7 +60,7 @@ def archives() -> dict[str, Path]:
     """Build the images, which is fast without changes, and return the archive of each."""
     command = [sys.executable, "-m", "images", "build", "--json"]
     done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, timeout=900, check=True)
-    return {item["name"]: Path(item["archive"]) for item in json.loads(done.stdout)}
+    return {image["name"]: Path(image["archive"]) for image in json.loads(done.stdout)}
 
 
 def _apply(lab: Lab, options: Mapping[str, Any]) -> None:

@@ -88,8 +88,8 @@ class Ansible:
     def ask(self, module: str, **options: str) -> dict[str, object]:
         """Run a module of the collection; return its result."""
         name = f"virtops.kubevirt.{module}"
-        given = ["-a", json.dumps(options)] if options else []  # 2.17 takes empty braces for a text
-        done = self.run("ansible", "localhost", "-o", "-m", name, *given)
+        arguments = ["-a", json.dumps(options)] if options else []  # 2.17 takes empty braces for a text
+        done = self.run("ansible", "localhost", "-o", "-m", name, *arguments)
         if "SUCCESS => " not in done.stdout:
             raise StoryError(f"{module}: {done.stdout}")
         result: dict[str, object] = json.JSONDecoder().raw_decode(done.stdout.partition("SUCCESS => ")[2])[0]
@@ -106,7 +106,7 @@ def expect(is_so: bool, what: str) -> None:
 def is_running(ansible: Ansible) -> bool:
     """Whether the VM runs."""
     instances = ansible.ask("kubevirt_vmi_info", name="story", namespace="default")["resources"]
-    return isinstance(instances, list) and [item["status"]["phase"] for item in instances] == ["Running"]
+    return isinstance(instances, list) and [vmi["status"]["phase"] for vmi in instances] == ["Running"]
 
 
 def run_steps(ansible: Ansible, lab: Lab) -> None:

@@ -69,8 +69,8 @@ def cluster(kubelets_elsewhere: Cluster) -> Cluster:
 def preferring(node: str, name: str, namespace: str = "default") -> Manifest:
     """Return a machine that prefers a node."""
     vm = a_vm(name, namespace=namespace)
-    here = {"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In", "values": [node]}]}
-    preferred = {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 100, "preference": here}]}
+    on_the_node = {"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In", "values": [node]}]}
+    preferred = {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 100, "preference": on_the_node}]}
     vm["spec"]["template"]["spec"]["affinity"] = {"nodeAffinity": preferred}
     return vm
 
@@ -85,7 +85,9 @@ def pinned_to(node: str, name: str) -> Manifest:
 def in_time(vm: Manifest, seconds: int, *, further_attempts: int) -> Manifest:
     """Limit the time of a launcher's start, and the number of attempts."""
     limits = {"run-timeout-seconds": str(seconds), "further-attempts": str(further_attempts)}
-    vm["spec"]["template"]["metadata"]["annotations"] = {f"virtops.kubevirt/{key}": it for key, it in limits.items()}
+    vm["spec"]["template"]["metadata"]["annotations"] = {
+        f"virtops.kubevirt/{key}": value for key, value in limits.items()
+    }
     return vm
 
 

@@ -40,9 +40,9 @@ def test_a_drain_stops_the_machines_that_allow_it_and_reports_why_others_stay(dr
     assert "vacuat" in done.stderr, "it was marked, and is moved as soon as a node takes it"
     drained.wait("vm", "leaves", ".status.printableStatus", "ErrorUnschedulable")
     assert drained.launcher("leaves")["metadata"]["uid"] != pods["leaves"], "it waits for a node that takes it"
-    kept = drained.launcher("stays")["metadata"]
-    assert kept["uid"] == pods["stays"]
-    assert "deletionTimestamp" not in kept
+    pod = drained.launcher("stays")["metadata"]
+    assert pod["uid"] == pods["stays"]
+    assert "deletionTimestamp" not in pod
     vmi = drained.get("vmi", "stays")
     assert vmi is not None
     assert vmi["status"]["phase"] == "Running"

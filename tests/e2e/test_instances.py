@@ -50,9 +50,9 @@ def machines(cluster: Cluster) -> Iterator[None]:
     cluster.apply(an_instance("polite"), an_instance("podless-instance"), an_instance("operated"))
     cluster.apply(a_claim("rerun", "Filesystem"), disk)
     yield
-    for item in cluster.list("vmi", "-n", "default"):
-        if KEPT in item["metadata"].get("finalizers", ()):
-            remove_finalizer(cluster, item["metadata"]["name"])
+    for vmi in cluster.list("vmi", "-n", "default"):
+        if KEPT in vmi["metadata"].get("finalizers", ()):
+            remove_finalizer(cluster, vmi["metadata"]["name"])
     cluster.kubectl("delete", "pvc", "rerun", "--wait=false")
 
 

@@ -111,12 +111,12 @@ def test_a_forced_stop_does_not_wait_for_the_grace_period(cluster: Cluster) -> N
 
 
 def test_a_guest_that_powers_off_is_restarted_with_strategy_always(cluster: Cluster) -> None:
-    seen: list[str] = []
+    uids: list[str] = []
     for _each in range(3):
-        seen.append(cluster.another("always-off", seen[-1] if seen else "")["metadata"]["uid"])
+        uids.append(cluster.another("always-off", uids[-1] if uids else "")["metadata"]["uid"])
     delete(cluster, "always-off")
 
-    assert len(set(seen)) == 3
+    assert len(set(uids)) == 3
 
 
 def test_a_successful_run_is_removed_and_not_restarted_with_strategy_rerun_on_failure(cluster: Cluster) -> None:

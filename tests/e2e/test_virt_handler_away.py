@@ -82,11 +82,11 @@ def lease_of_seconds(cluster: Cluster, node: str, seconds: int) -> None:
 @contextmanager
 def cut_off_from_the_api_server(cluster: Cluster, node: str) -> Iterator[None]:
     """Drop the packets of virt-handler to the API server; those of the kubelet, and its probes, pass."""
-    here = ("-l", "kubevirt.io=virt-handler", "--field-selector", f"spec.nodeName={node}")
-    (own,) = cluster.list("pods", "-n", "kubevirt", *here)
+    on_the_node = ("-l", "kubevirt.io=virt-handler", "--field-selector", f"spec.nodeName={node}")
+    (handler,) = cluster.list("pods", "-n", "kubevirt", *on_the_node)
     (slices,) = cluster.list("endpointslices", "-n", "default", "-l", "kubernetes.io/service-name=kubernetes")
     server = slices["endpoints"][0]["addresses"][0]
-    rule = ("from", own["status"]["podIP"], "to", server, "priority", "5", "blackhole")
+    rule = ("from", handler["status"]["podIP"], "to", server, "priority", "5", "blackhole")
     cluster.lab("node", "exec", node, "--", "ip", "rule", "add", *rule)
     try:
         yield
@@ -115,7 +115,7 @@ def counts_on(cluster: Cluster, name: str) -> None:
 def starts(cluster: Cluster) -> list[tuple[str, int]]:
     """Return UID and restarts of each virt-handler."""
     pods = cluster.list("pods", "-n", "kubevirt", "-l", "kubevirt.io=virt-handler")
-    return [(item["metadata"]["uid"], item["status"]["containerStatuses"][0]["restartCount"]) for item in pods]
+    return [(pod["metadata"]["uid"], pod["status"]["containerStatuses"][0]["restartCount"]) for pod in pods]
 
 
 def pause(cluster: Cluster, name: str) -> None:
