@@ -115,7 +115,7 @@ class Seats:
         for event in api.watch(self._vmis, resource_version=version, seconds=LIMIT_SECONDS):
             if event["object"]["metadata"].get("name") == name and is_done(event):
                 return time.monotonic() - began
-        raise NotYet(f"nothing came of it within {LIMIT_SECONDS} s: {self._cluster.get('vmi', name, self._namespace)}")
+        raise NotYet(f"no such change within {LIMIT_SECONDS} s: {self._cluster.get('vmi', name, self._namespace)}")
 
     def _libvirt(self, name: str) -> Any:
         return libvirt_of(self._lab, self._cluster.launcher(name, self._namespace))

@@ -148,7 +148,7 @@ def milliseconds_per_vm(vms: int) -> float:
     storm.settle()
     spent = time.process_time() - began - apart - storm.api.seconds
     if storm.phases() != {"Scheduled"}:
-        raise RuntimeError(f"not every machine came to its node: {storm.phases()}")
+        raise RuntimeError(f"not every machine is Scheduled: {storm.phases()}")
     return spent / vms * 1000
 
 

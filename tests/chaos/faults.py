@@ -73,7 +73,7 @@ class Faults:
         program = self.dice.choice(("kubelet", "containerd", "kube-apiserver", "etcd"))
         where = ("--node", self._node()) if program in ("kubelet", "containerd") else ()
         if program == "kubelet" and not self._are_schedulable():
-            return  # a restarted kubelet ends Pods that its node's labels would not admit (docs/architecture.md)
+            return  # a restarted kubelet ends Pods that its node's labels do not admit
         self.journal.note(f"kill {program} {' '.join(where)}")
         self.cluster.lab("kill", *where, program)
 

@@ -61,13 +61,13 @@ for pid in filter(str.isdigit, os.listdir("/proc")):
         line = open(f"/proc/{pid}/cmdline").read()
     except OSError:
         continue
-    guest = re.search("guest=([0-9a-f-]{36})", line)  # none where libvirt asks a QEMU what it can do
+    guest = re.search("guest=([0-9a-f-]{36})", line)  # none in a QEMU that libvirt probes for its capabilities
     if line.startswith("/usr/bin/qemu-system-x86_64") and guest:
         found.append(guest.group(1))
 print(json.dumps(found))
 """
 
-TELL = """
+REQUEST = """
 import sys, urllib.request
 
 urllib.request.urlopen(sys.argv[1], timeout=30).read()
@@ -272,7 +272,7 @@ class Cluster:
         launcher = self.launcher(vmi)
         url = f"http://{launcher['status']['podIP']}:8080/cgi-bin/{what}"
         node = launcher["spec"]["nodeName"]
-        self.eventually(lambda: self.try_on_node(node, TELL, url) == "done", seconds=60, what=f"{vmi} is told: {what}")
+        self.eventually(lambda: self.try_on_node(node, REQUEST, url) == "done", seconds=60, what=f"{vmi} runs {what}")
 
     @contextmanager
     def console(self, pod: str, namespace: str = "default") -> Iterator[Console]:

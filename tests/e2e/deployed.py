@@ -33,7 +33,8 @@ ROLE = """
 def deployed(name: str, nodes: int = 1, **options: Any) -> Iterator[Cluster]:
     """Have a lab with the control plane inside the block, and delete it after.
 
-    options: of the role, beside the usual one. Two checkouts on one machine need different values of E2E_LAB_PREFIX.
+    options: variables of the role, in addition to emulation. Two checkouts on one machine need different values of
+    E2E_LAB_PREFIX.
     The nodes have the images from their creation. The Molecule scenario of role launcher_image tests their import, and
     test_readme.py the playbook for both.
     """

@@ -42,7 +42,7 @@ def test_the_agents_data_is_in_the_status(talking: Cluster) -> None:
     assert guest_status["guestOSInfo"]["id"] == "virtops-guest"
     (default_interface,) = [interface for interface in guest_status["interfaces"] if interface.get("name") == "default"]
     assert (default_interface["interfaceName"], default_interface["infoSource"]) == ("eth0", "domain, guest-agent")
-    assert default_interface["ipAddress"] == talking.launcher("talking")["status"]["podIP"], "where it is reached"
+    assert default_interface["ipAddress"] == talking.launcher("talking")["status"]["podIP"], "the Pod's address"
     vm = talking.get("vm", "talking")
     assert vm is not None
     assert "AgentConnected" in {condition["type"] for condition in vm["status"]["conditions"]}

@@ -55,7 +55,9 @@ def test_a_run_whose_qemu_is_killed_fails_and_is_kept_with_strategy_once(cluster
     assert cluster.kill("qemu", uid) == 1
 
     cluster.wait("vmi", "qemuless", ".status.phase", "Failed")
-    assert "crashed" in event_message(cluster, uid, "Warning", "Stopped"), "in the words of whoever heard of it first"
+    assert "crashed" in event_message(cluster, uid, "Warning", "Stopped"), (
+        "by virt-handler or virt-controller, whichever observes it first"
+    )
     is_stopped(cluster, "qemuless")
     assert cluster.get("vmi", "qemuless")["metadata"]["uid"] == uid  # type: ignore[index]
     delete(cluster, "qemuless")

@@ -118,7 +118,7 @@ def test_a_migration_without_a_node_is_cancelled_by_its_deletion(nodes: Cluster)
         nodes.kubectl("uncordon", elsewhere)
     after = nodes.running("mover")
     assert after["status"]["activePods"] == before["status"]["activePods"]
-    nodes.eventually(lambda: len(nodes.list("pods", "-n", "default")) == 1, what="its Pod alone is left")
+    nodes.eventually(lambda: len(nodes.list("pods", "-n", "default")) == 1, what="only its Pod is left")
 
 
 def test_a_drain_moves_a_guest_with_live_migration(nodes: Cluster) -> None:

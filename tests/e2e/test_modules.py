@@ -65,7 +65,7 @@ def test_all_states_of_a_vm(task: Task) -> None:
     assert changed(task(name="web", state="stopped", **WAIT))
     assert task("kubevirt_vmi_info", name="web")["resources"] == []
     assert not changed(task(name="web", state="stopped", **WAIT))
-    assert not changed(task(**WEB)), "what is declared without a run strategy does not start what was stopped"
+    assert not changed(task(**WEB)), "a declaration without a run strategy starts no stopped machine"
 
     assert changed(task(name="web", state="started", **WAIT))
     assert changed(task(name="web", state="absent", **WAIT))
@@ -128,7 +128,7 @@ def test_a_pool_is_scaled_and_changed(task: Task) -> None:
     before = task("kubevirt_vmi_info", name="pooled-0")["resources"][0]["metadata"]["uid"]
     assert changed(task("kubevirt_pool", **pooled, memory="96Mi"))
     (after,) = task("kubevirt_vmi_info", name="pooled-0")["resources"]
-    assert after["spec"]["domain"]["memory"]["guest"] == "96Mi", "all of them were restarted when the task ended"
+    assert after["spec"]["domain"]["memory"]["guest"] == "96Mi", "the task waited for the restart of all machines"
     assert after["metadata"]["uid"] != before
     assert changed(task("kubevirt_pool", **pooled, state="absent"))
     assert task("kubevirt_vmi_info", label_selectors=["app=pooled"])["resources"] == []

@@ -86,7 +86,7 @@ def test_a_pod_deleted_by_force_on_a_partitioned_node_starts_no_second_guest(clu
 
 @pytest.mark.nightly
 def test_a_node_that_comes_back_ends_former_guests_before_it_starts_any(cluster: Cluster) -> None:
-    """The user was wrong to call it off: it was only partitioned."""
+    """The user tainted the node as out of service, but it was only partitioned."""
     cluster.apply(a_vm("left"))
     first = cluster.running("left")
     uid, node = first["metadata"]["uid"], first["status"]["nodeName"]
@@ -107,7 +107,7 @@ def test_a_node_that_comes_back_ends_former_guests_before_it_starts_any(cluster:
     looks: list[list[str]] = []
     cluster.eventually(lambda: is_started(cluster, "following", node, looks), what="the next machine")
     next_uid = cluster.running("following")["metadata"]["uid"]
-    assert not [item for item in looks if {uid, next_uid} <= {*item}], "it started beside what was no longer the node's"
+    assert not [item for item in looks if {uid, next_uid} <= {*item}], "it started while the old guest still ran"
     assert cluster.emulators() == sorted([renewed, next_uid])
     events = [(item["event"], item.get("uid", "")) for item in handler_log(cluster, node)]
     came_back = max(index for index, event in enumerate(events) if event[0] == "the node is clear")

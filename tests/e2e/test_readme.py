@@ -144,7 +144,7 @@ def test_the_commands_work_and_leave_nothing(lab: Lab, cluster: Cluster, reader:
         if "virtops.kubevirt.deploy" in command and EMULATION not in command and code != 0:
             lacks_kvm = True
             assert "cannot run guests on KVM" in output, output[-6000:]
-            assert EMULATION in output.replace("\n", " "), "the remedy is said in full"
+            assert EMULATION in output.replace("\n", " "), "the message has the whole remedy"
             continue
         assert code == 0, f"{command}:\n{output[-6000:]}"
     assert "first" in reader.outputs["kubectl get virtualmachines"]
@@ -158,6 +158,6 @@ def test_the_commands_work_and_leave_nothing(lab: Lab, cluster: Cluster, reader:
     compiled = [
         path for part in ("images", "controlplane", "roles") for path in (installed / part).rglob("__pycache__")
     ]
-    assert compiled == [], "Ansible compiles its own plugins; what is built from is left as it was"
+    assert compiled == [], "sources of the images must stay unchanged"
     assert reader.enter(removal) == 0, reader.outputs[removal][-6000:]
     assert content(lab) == before

@@ -138,11 +138,11 @@ def test_a_node_without_virt_handler_gets_no_machines_and_reports_ended_guests_l
     cluster.wait("node", node, SCHEDULABLE, "true")
     cluster.running("early")
     assert [message for _unused, why, message in cluster.events(uid) if why == "Stopped"] == [CRASHED], (
-        "once, whoever tells it"
+        "one Event, whichever process reports the end"
     )
     with pytest.raises(KubectlFailed, match="ServiceUnavailable"):
         pause(cluster, "hidden")
-    assert phase(cluster, "hidden") == "Running", "that it cannot be reached is no proof of its death"
+    assert phase(cluster, "hidden") == "Running", "an unreachable guest is not proof of its end"
 
     cluster.on_node(node, RENAME, pod, "elsewhere", "libvirt-sock")
     cluster.eventually(lambda: pause(cluster, "hidden") is None, what="hidden can be paused")
@@ -160,7 +160,8 @@ def test_a_node_with_a_hanging_virt_handler_gets_no_machines_until_it_is_replace
 
     cluster.wait("node", node, SCHEDULABLE, "false")
     cluster.eventually(
-        lambda: "VirtHandlerSilent" in cluster.kubectl("describe", "node", node), what="the node says so"
+        lambda: "VirtHandlerSilent" in cluster.kubectl("describe", "node", node),
+        what="the node has the Event VirtHandlerSilent",
     )
     counts_on(cluster, "bystander")
     assert phase(cluster, "bystander") == "Running"

@@ -120,7 +120,7 @@ def test_guests_move_to_the_new_launcher_by_the_configured_methods(upgradable: C
     # Those that can migrate do, one by one, as the same guests.
     counted = {name: nodes.counter(first[name]) for name in MOVERS}
     configure(nodes, workloadUpdateStrategy={"workloadUpdateMethods": ["LiveMigrate"]})
-    nodes.eventually(lambda: outdated(nodes) == 1, what="one is left")
+    nodes.eventually(lambda: outdated(nodes) == 1, what="one is outdated")
     after = launchers(nodes)
     for name in MOVERS:
         assert nodes.running(name)["metadata"]["uid"] == before[name]
@@ -136,7 +136,7 @@ def test_guests_move_to_the_new_launcher_by_the_configured_methods(upgradable: C
     configure(nodes, workloadUpdateStrategy={"workloadUpdateMethods": ["LiveMigrate", "Evict"]})
     nodes.another(STAYER, before[STAYER])
     last = nodes.running(STAYER)["metadata"]["uid"]
-    nodes.eventually(lambda: outdated(nodes) == 0, what="none is left")
+    nodes.eventually(lambda: outdated(nodes) == 0, what="none is outdated")
     assert image_of(nodes, STAYER) == NEXT.format("virt-launcher")
     assert nodes.emulators() == sorted([last, *(before[name] for name in MOVERS)])
     assert [launchers(nodes)[name] for name in MOVERS] == [after[name] for name in MOVERS]
