@@ -98,8 +98,8 @@ def split_command(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    own, command = split_command(sys.argv[1:] if arguments is None else arguments)
-    options = parser().parse_args(own)
+    before_dashes, command = split_command(sys.argv[1:] if arguments is None else arguments)
+    options = parser().parse_args(before_dashes)
     if command:
         options.argv = [*getattr(options, "argv", []), *command]
     try:

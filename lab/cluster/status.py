@@ -82,4 +82,4 @@ def _ready_nodes(lab: Lab) -> dict[str, bool]:
         items = (lab.api().get("/api/v1/nodes") or {}).get("items", [])
     except ApiError:
         return {}
-    return {item["metadata"]["name"]: is_ready(item) for item in items}
+    return {node["metadata"]["name"]: is_ready(node) for node in items}

@@ -80,6 +80,6 @@ def _said(shape: Any) -> str:
     return shape if isinstance(shape, str) else MAPPING
 
 
-def _refuse_unless(fits: bool, where: str, path: str, wanted: str) -> None:
+def _refuse_unless(fits: bool, where: str, path: str, expected: str) -> None:
     if not fits:
-        raise BadArgument(f"{where}: {path or 'the whole'} must be {wanted}")
+        raise BadArgument(f"{where}: {path or 'the whole'} must be {expected}")

@@ -25,9 +25,9 @@ _TEXT = re.compile(r"must be (?:a number|a whole number|true or false), (?:and i
 _CLASSES = {400: Invalid, 401: Forbidden, 403: Forbidden, 404: NotFound, 409: Conflict, 422: Invalid}
 
 
-def refusal(attempt: str, status: int, answer: Any) -> ApiError:
+def refusal(attempt: str, status: int, response: Any) -> ApiError:
     """Translate the API server's Status object into an error that names the attempt and the fields."""
-    body = answer if isinstance(answer, dict) else {}
+    body = response if isinstance(response, dict) else {}
     details, listed = body.get("details"), None
     if isinstance(details, dict):
         listed = details.get("causes")
@@ -43,7 +43,7 @@ def refusal(attempt: str, status: int, answer: Any) -> ApiError:
             cause["message"] if cause["field"] == "?" else f"{cause['field']}: {cause['message']}" for cause in causes
         )
     else:
-        reason = cut(str(body.get("message") or body.get("reason") or answer or "no reason given"))
+        reason = cut(str(body.get("message") or body.get("reason") or response or "no reason given"))
     is_unreadable = str(body.get("message") or "").startswith(_UNREADABLE)
     kind = Invalid if is_unreadable else _CLASSES.get(status, ApiError)
     return kind(

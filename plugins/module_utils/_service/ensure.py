@@ -111,8 +111,10 @@ def _present(
     _refuse_others(params, request, live, declared["spec"]["selector"])
     if not params.get("ports"):
         declared["spec"].pop("ports", None)  # a task without ports keeps the ports of the live Service
-    former = (request.kind.name, request.target or "") if request.kind is not None and not params["owned"] else None
-    patch = compare.merge_patch(live, overlay.over_live(live, exposure.over(live, declared, former)))
+    removed_owner = (
+        (request.kind.name, request.target or "") if request.kind is not None and not params["owned"] else None
+    )
+    patch = compare.merge_patch(live, overlay.over_live(live, exposure.over(live, declared, removed_owner)))
     if not patch:
         return None, live, live
     # The patch contains lists that were computed from this version.

@@ -36,10 +36,10 @@ def _from_volume(option: str) -> Callable[[Any], Any]:
 
 
 def _annotation(option: str, name: str) -> Callable[[Any], Any]:
-    def value(given: int) -> Any:
-        if given < 0:
-            raise BadArgument(f"{option} is {given}; it must be 0 or more")
-        return {name: str(given)}
+    def value(number: int) -> Any:
+        if number < 0:
+            raise BadArgument(f"{option} is {number}; it must be 0 or more")
+        return {name: str(number)}
 
     return value
 
