@@ -110,7 +110,7 @@ def launcher(kubectl: tuple[str, ...], namespace: str) -> str:
     alive = [pod["metadata"]["name"] for pod in pods if pod["status"]["phase"] == "Running"]
     if not alive:
         raise QuickstartError(
-            f"{namespace}/{VM} has no running launcher; kubectl describe vmi,pods -n {namespace} says why"
+            f"{namespace}/{VM} has no running launcher; see kubectl describe vmi,pods -n {namespace}"
         )
     return str(alive[0])
 

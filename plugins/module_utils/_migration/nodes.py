@@ -46,10 +46,10 @@ def is_unknown(api: Api, name: str) -> bool:
         return False
 
 
-def check(api: Api, request: MigrationRequest, vmi: Object, place: Object | None) -> None:
+def check(api: Api, request: MigrationRequest, vmi: Object, target_node: Object | None) -> None:
     """Raise VirtError if no target node takes the machine, before a migration is created."""
-    if request.target_node and place is not None:
-        reason = trouble(place)
+    if request.target_node and target_node is not None:
+        reason = trouble(target_node)
         if reason:
             raise VirtError(f"{request.title} cannot be migrated to {request.place}: {reason}", reason=reason)
     if request.node_selector:
