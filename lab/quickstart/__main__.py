@@ -109,9 +109,7 @@ def launcher(kubectl: tuple[str, ...], namespace: str) -> str:
     pods = json.loads(capture(*kubectl, "get", "pods", "-n", namespace, "-l", selector, "-o", "json"))["items"]
     alive = [pod["metadata"]["name"] for pod in pods if pod["status"]["phase"] == "Running"]
     if not alive:
-        raise QuickstartError(
-            f"{namespace}/{VM} has no running launcher; see kubectl describe vmi,pods -n {namespace}"
-        )
+        raise QuickstartError(f"{namespace}/{VM} has no running launcher; see kubectl describe vmi,pods -n {namespace}")
     return str(alive[0])
 
 

@@ -52,14 +52,14 @@ def measure(cluster: Cluster, report: Report) -> None:
         *("drain", leaves, "--ignore-daemonsets", "--delete-emptydir-data", f"--timeout={LIMIT_SECONDS}s"),
         "--pod-selector=kubevirt.io=virt-launcher",
     )
-    taken = time.monotonic() - began
-    moved = [cluster.get("vmi", name) or {} for name in names]
-    elsewhere = sum(item.get("status", {}).get("nodeName") == stays for item in moved)
+    seconds = time.monotonic() - began
+    vmis = [cluster.get("vmi", name) or {} for name in names]
+    moved = sum(vmi.get("status", {}).get("nodeName") == stays for vmi in vmis)
     cluster.kubectl("uncordon", leaves)
     cluster.kubectl("delete", "vm", *names)
-    _report(report, taken, call, pod, many)
-    if elsewhere != many:
-        raise AssertionError(f"{elsewhere} of {many} have moved")
+    _report(report, seconds, call, pod, many)
+    if moved != many:
+        raise AssertionError(f"{moved} of {many} have moved")
 
 
 def _an_evacuee(name: str) -> dict[str, Any]:

@@ -154,7 +154,7 @@ def _report_total(
     report: Report, name: str, ours: list[Moved], bare: list[Moved], pods: list[float], at_most: float
 ) -> float:
     took = [migration.total for migration in ours]
-    total, call, pod = (statistics.median(some) for some in (took, [migration.total for migration in bare], pods))
+    total, call, pod = (statistics.median(seconds) for seconds in (took, [migration.total for migration in bare], pods))
     ratio = total / (call + pod)
     report(
         {

@@ -158,7 +158,7 @@ class Cluster:
     def events(self, uid: str, namespace: str = "default") -> list[tuple[str, str, str]]:
         """Return the Events of an object, oldest first: type, reason and message of each."""
         events = self.list("events", "-n", namespace, "--field-selector", f"involvedObject.uid={uid}")
-        events.sort(key=lambda item: int(item["metadata"]["resourceVersion"]))
+        events.sort(key=lambda event: int(event["metadata"]["resourceVersion"]))
         return [(event["type"], event["reason"], event["message"]) for event in events]
 
     def eventually(self, look: Any, *, what: str, seconds: float = LIMIT_SECONDS) -> Any:
@@ -167,15 +167,15 @@ class Cluster:
         Errors of kubectl are retried: a restarted kubelet does not know its Pods yet.
         """
         deadline = time.monotonic() + seconds
-        trouble: KubectlFailed | None = None
+        last_error: KubectlFailed | None = None
         while True:
             try:
-                if answer := look():
-                    return answer
+                if value := look():
+                    return value
             except KubectlFailed as error:
-                trouble = error
+                last_error = error
             if time.monotonic() > deadline:
-                raise NotYet(f"not within {seconds} s: {what}") from trouble
+                raise NotYet(f"not within {seconds} s: {what}") from last_error
             time.sleep(0.1)
 
     def launcher(self, vmi: str, namespace: str = "default") -> dict[str, Any]:
@@ -236,7 +236,7 @@ class Cluster:
 
     def _unready(self) -> list[str]:
         """Return the control plane's Pods that are not Ready, without those being deleted."""
-        pods = [item for item in self.list("pods", "-n", "kubevirt") if "deletionTimestamp" not in item["metadata"]]
+        pods = [pod for pod in self.list("pods", "-n", "kubevirt") if "deletionTimestamp" not in pod["metadata"]]
         ready = {"type": "Ready", "status": "True"}
         return [
             pod["metadata"]["name"]

@@ -34,8 +34,8 @@ def is_unschedulable(pod: Pod) -> bool:
 def has_state(pod: Pod, state: str, reasons: tuple[str, ...]) -> bool:
     """Whether a container is in a state for one of these reasons."""
     parts = ("initContainerStatuses", "containerStatuses")
-    states = [item["state"].get(state) or {} for part in parts for item in pod["status"].get(part, ())]
-    return any(item.get("reason") in reasons for item in states)
+    states = [container["state"].get(state) or {} for part in parts for container in pod["status"].get(part, ())]
+    return any(state_.get("reason") in reasons for state_ in states)
 
 
 def lacks_an_image(pod: Pod) -> bool:

@@ -60,7 +60,7 @@ def test_a_pod_deleted_by_force_on_a_partitioned_node_starts_no_second_guest(clu
     cluster.apply(a_vm("torn"))
     first = cluster.running("torn")
     uid, node = first["metadata"]["uid"], first["status"]["nodeName"]
-    other = next(item for item in cluster.nodes if item != node)
+    other = next(candidate for candidate in cluster.nodes if candidate != node)
     pod = cluster.launcher("torn")["metadata"]["name"]
 
     with cut_off(cluster, node):
@@ -107,9 +107,11 @@ def test_a_node_that_comes_back_ends_former_guests_before_it_starts_any(cluster:
     looks: list[list[str]] = []
     cluster.eventually(lambda: is_started(cluster, "following", node, looks), what="the next machine")
     next_uid = cluster.running("following")["metadata"]["uid"]
-    assert not [item for item in looks if {uid, next_uid} <= {*item}], "it started while the old guest still ran"
+    assert not [emulators for emulators in looks if {uid, next_uid} <= {*emulators}], (
+        "it started while the old guest still ran"
+    )
     assert cluster.emulators() == sorted([renewed, next_uid])
-    events = [(item["event"], item.get("uid", "")) for item in handler_log(cluster, node)]
+    events = [(line["event"], line.get("uid", "")) for line in handler_log(cluster, node)]
     came_back = max(index for index, event in enumerate(events) if event[0] == "the node is clear")
     assert events.index(("domain started", next_uid)) > came_back
     cluster.healthy()
@@ -164,7 +166,7 @@ def test_the_vm_of_a_powered_off_node_restarts_once_after_the_out_of_service_tai
             assert unchanged["metadata"]["uid"] == uid, "silence of a node is no proof"
             cluster.kubectl("taint", "node", node, f"{OUT_OF_SERVICE}=nodeshutdown:NoExecute")
         renewed = another_instance(cluster, "moved", first)["metadata"]["uid"]
-        other = next(item for item in cluster.nodes if item != node)
+        other = next(candidate for candidate in cluster.nodes if candidate != node)
         assert cluster.emulators_on(other) == [renewed]
     finally:
         cluster.lab("up")
