@@ -36,7 +36,9 @@ def test_a_response_that_is_no_list_is_an_error(answer: Any) -> None:
 
 @pytest.mark.parametrize("answer", [[], "text", {"metadata": ["text"]}], ids=str)
 def test_a_response_that_is_no_object_is_an_error(answer: Any) -> None:
-    with pytest.raises(Unavailable, match="cannot read VirtualMachine default/web: unexpected response, status 200 with"):
+    with pytest.raises(
+        Unavailable, match="cannot read VirtualMachine default/web: unexpected response, status 200 with"
+    ):
         Api(Answering(answer)).get(VMS, "web")  # type: ignore[arg-type]
 
 
