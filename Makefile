@@ -2,7 +2,7 @@
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# The front door. Everything else is reached from here; see CONTRIBUTING.md.
+# The entry points of this repository; see CONTRIBUTING.md.
 
 STEPS ?= 10000
 SEED ?= 1
@@ -17,10 +17,10 @@ unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
 .PHONY: help deps inputs quickstart test test-unit lint mutation simulate chaos nightly bench clean
 
-help:  ## Say what can be made
+help:  ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*##/\1:/p' $(MAKEFILE_LIST)
 
-deps:  ## Install what the rest needs: distribution packages (as root) and .venv
+deps:  ## Install the requirements of the other targets: distribution packages (as root) and .venv
 	@$(PYTHON) lab/bootstrap.py
 
 quickstart: inputs  ## A real Kubernetes, the control plane, and a first VM: make quickstart NAMESPACE=shop
@@ -40,22 +40,22 @@ test-unit: deps  ## Unit, golden and story tests: no root, no cluster, about six
 lint: deps  ## Format, lint, types, import contracts, Ansible's own checks
 	@$(VENV)/bin/nox -s lint sanity
 
-mutation: deps  ## Mutants of all files that decide, a score for each file: hours. Some files: make mutation FILES='*/vm/*'
+mutation: deps  ## All mutants, with a score for each file: hours. Some files: make mutation FILES='*/vm/*'
 	@$(VENV)/bin/python -m tests.mutation all $(or $(FILES),'*')
 
 simulate: deps  ## The reconcilers under random faults: make simulate STEPS=100000 SEED=7, or PLAY=migrations
 	@$(VENV)/bin/python -m tests.controlplane.simulation --steps $(STEPS) --seed $(SEED) --play $(or $(PLAY),all)
 
-chaos: deps  ## Random people and random faults on two nodes: make chaos SECONDS=3600 SEED=7, or MIGRATIONS=200
+chaos: deps  ## Random users and random faults on two nodes: make chaos SECONDS=3600 SEED=7, or MIGRATIONS=200
 	@$(VENV)/bin/python -m tests.chaos --seconds $(SECONDS) --seed $(SEED) --migrations $(or $(MIGRATIONS),0)
 
-nightly: deps  ## What is too long for `make test`: all mutants, long simulations, chaos, other versions of ansible-core
+nightly: deps  ## Checks that are too long for `make test`: all mutants, long simulations, chaos, other versions of ansible-core
 	@$(VENV)/bin/nox -s nightly sanity_all
 
 bench: deps  ## The benchmarks: one JSON line per figure
 	@$(VENV)/bin/python -m tests.bench
 
-clean:  ## Undo quickstart: its lab, the cluster and all it made, and what this checkout has made (other labs and the build cache stay)
+clean:  ## Undo quickstart: remove its lab and the files that this checkout created (other labs and the build cache stay)
 	@if [ -x $(VENV)/bin/lab ]; then $(VENV)/bin/lab down; fi
 	@rm -rf $(VENV) .nox .cache .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .ansible
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The checks, one session each; `nox` runs them all, in the order that fails soonest. `nox -l` lists them.
+"""The checks, one session each; `nox` runs them all, first those that fail soonest. `nox -l` lists them.
 
 Sessions use the environment of the Makefile (.venv): its pins are the project's pins.
 """
@@ -33,12 +33,12 @@ TEXTS = "lint docs sanity galaxy"
 nox.options.sessions = SESSIONS.split()
 
 PYTEST = ("python", "-m", "pytest", "-q", "--durations=10", "--timeout=900")
-"""The longest test takes five minutes: one that waits for ever ends, and says where, before the whole run must."""
+"""The longest test takes five minutes. A hung test ends, and is named, before the whole run is ended."""
 SIDE_BY_SIDE = ("-n", "2", "--dist", "loadfile", "--no-loadscope-reorder")
 """Two files at a time, in the order of collection: their labs differ by name."""
 SIMULATION = ("python", "-m", "tests.controlplane.simulation", "--workers", "2")
 BY_DAY = "not nightly"
-"""What `make test` leaves to `make nightly`."""
+"""Excludes the tests of `make nightly`."""
 OUTSIDE = "component or lab or guest or root"
 """Markers of the tests that need more than Python: root, a built lab, an image."""
 
@@ -51,7 +51,7 @@ def files_marked(*markers: str) -> list[str]:
 
 @nox.session
 def texts(session: nox.Session) -> None:
-    """Run what judges the texts and runs nothing of them, two at a time."""
+    """Run the checks that only read files, two at a time."""
     session.run("python", "-m", "tests.two_at_a_time", *TEXTS.split())
 
 
@@ -64,7 +64,7 @@ def lint(session: nox.Session) -> None:
     session.run("mypy", "controlplane", *shared, "lab", "tests/bench", "tests/chaos")
     session.run("lint-imports")
     session.run("yamllint", "--strict", ".")
-    ansible_lint(session, "--exclude", "extensions/molecule")  # Molecule runs them, and the night lints them
+    ansible_lint(session, "--exclude", "extensions/molecule")  # Molecule runs them, and `nightly` lints them
     session.run("antsibull-changelog", "lint")
     session.run("python", "-m", "tests.sanity.changelog", "--check")
 
@@ -79,7 +79,7 @@ def ansible_lint(session: nox.Session, *arguments: str) -> None:
 def unit(session: nox.Session) -> None:
     """Unit, golden and story tests, and the simulation: no root, no cluster.
 
-    All of tests/ is collected, so that a test that does not even load fails here, in the first minute.
+    All of tests/ is collected, so that a test that does not load fails here, in the first minute.
     """
     session.run(*PYTEST, "-n", "2", "-m", f"not ({OUTSIDE}) and {BY_DAY}", "tests", *session.posargs)
 
@@ -104,13 +104,13 @@ def sanity_all(session: nox.Session) -> None:
 
 @nox.session
 def galaxy(session: nox.Session) -> None:
-    """Build the tarball; what is in it, and Galaxy's importer."""
+    """Build the tarball, check its contents, run Galaxy's importer."""
     session.run("python", "-m", "tests.sanity.importer")
 
 
 @nox.session
 def docs(session: nox.Session) -> None:
-    """antsibull-docs: lint the documentation, and see that it renders."""
+    """antsibull-docs: lint and render the documentation."""
     session.run("python", "-m", "tests.sanity.docsite", *session.posargs)
 
 
@@ -136,13 +136,13 @@ def component(session: nox.Session) -> None:
 
 @nox.session
 def lab(session: nox.Session) -> None:
-    """The lab itself: times, faults, two at once, nothing left behind."""
+    """The lab itself: times, faults, two labs in parallel, complete removal."""
     session.run(*PYTEST, *SIDE_BY_SIDE, "-m", f"lab and {BY_DAY}", "tests/lab", *session.posargs)
 
 
 @nox.session
 def e2e(session: nox.Session) -> None:
-    """The whole: guests that boot on a lab, faults, malformed VMs, budgets."""
+    """End to end: guests that boot on a lab, faults, malformed VMs, budgets."""
     session.run(*PYTEST, *SIDE_BY_SIDE, "-m", f"lab and {BY_DAY}", "tests/e2e", *session.posargs)
 
 

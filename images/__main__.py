@@ -39,20 +39,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="images", description="Make the project's container images.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    making = commands.add_parser("build", help="make OCI archives, without a container engine")
-    making.add_argument("--only", action="append", choices=NAMES, help="make this image only; may be repeated")
+    making = commands.add_parser("build", help="build OCI archives, without a container engine")
+    making.add_argument("--only", action="append", choices=NAMES, help="build only this image; repeatable")
     making.add_argument(
         "--output", type=Path, help="directory for archives called NAME.tar; by default they are in the cache only"
     )
-    making.add_argument("--prefix", default=DEFAULT_PREFIX, help="what stands before the images' names")
+    making.add_argument("--prefix", default=DEFAULT_PREFIX, help="prefix of the images' names")
     making.add_argument("--tag", default="", help="the images' tag; by default the collection's version")
     making.add_argument("--mirror", default="", help="URL of a Debian mirror; by default the one that apt uses here")
     making.add_argument(
         "--security-mirror", default="", help="URL of a mirror of Debian's security updates, beside --mirror"
     )
     making.add_argument("--fresh", action="store_true", help="fetch the Debian packages again")
-    making.add_argument("--check", action="store_true", help="make nothing, say what would be made")
-    making.add_argument("--json", action="store_true", help="print what was made as JSON")
+    making.add_argument("--check", action="store_true", help="build nothing, report what would be built")
+    making.add_argument("--json", action="store_true", help="print the results as JSON")
     making.set_defaults(run=_build)
     inside = commands.add_parser("assemble", help="make an image's layers inside a Containerfile's build stage")
     inside.add_argument("name", choices=NAMES)

@@ -143,19 +143,19 @@ def _archive(store: Store, making: Recipe, layers: list[Layer], reference: str) 
     return Built(making.name, Image(path, reference, digest), written=is_made)
 
 
-def _is_copy(path: Path, kept: Path) -> bool:
+def _is_copy(path: Path, archive: Path) -> bool:
     """Tell whether a file is the copy of an archive in the store: both have the same time, to the nanosecond."""
     if not path.exists():
         return False
-    copy, original = path.stat(), kept.stat()
+    copy, original = path.stat(), archive.stat()
     return (copy.st_size, copy.st_mtime_ns) == (original.st_size, original.st_mtime_ns)
 
 
-def _copy(kept: Path, path: Path) -> None:
+def _copy(archive: Path, path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        shutil.copy2(kept, partial)
+        shutil.copy2(archive, partial)
         partial.replace(path)
     finally:
         partial.unlink(missing_ok=True)
@@ -172,10 +172,10 @@ def assemble(name: str, root: Path, output: Path, collection: Path = COLLECTION)
     """
     tree = functools.cache(lambda: read_directory(root))
     inputs = Inputs(collection, tree, lambda: [sys.executable])
-    made = []
+    paths = []
     for layer in recipe(name).layers:
         path = output / layer.name
         shutil.rmtree(path, ignore_errors=True)
         write_directory(layer.make(inputs), path)
-        made.append(path)
-    return made
+        paths.append(path)
+    return paths

@@ -214,9 +214,9 @@ def _code_layer(
     return LayerRecipe("code", key, make, uses_rootfs=False)
 
 
-def _accounts(user: str, number: int, home: str) -> dict[str, Node]:
+def _accounts(user: str, number: int, home_directory: str) -> dict[str, Node]:
     """Return the files of users: the image's, root, and virt-handler. libvirtd refuses a peer without a name."""
-    users = (("root", 0, "/root"), (user, number, home), ("virt-handler", HANDLER_UID, "/"))
+    users = (("root", 0, "/root"), (user, number, home_directory), ("virt-handler", HANDLER_UID, "/"))
     passwd = "".join(f"{name}:x:{uid}:{uid}::{where}:/sbin/nologin\n" for name, uid, where in users)
     group = "".join(f"{name}:x:{uid}:\n" for name, uid, _unused in users)
     return {

@@ -77,10 +77,10 @@ class Store:
                 return path
             self._say(f"making {name}")
             with tempfile.TemporaryDirectory(dir=self.root, prefix=f".{name}-") as scratch:
-                made = Path(scratch) / "piece"
-                make(made)
+                scratch_piece = Path(scratch) / "piece"
+                make(scratch_piece)
                 _remove(path)
-                made.rename(path)
+                scratch_piece.rename(path)
             self._forget_old(name)
         return path
 

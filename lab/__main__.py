@@ -34,16 +34,16 @@ def parser() -> argparse.ArgumentParser:
         return commands.add_parser(name, help=text, description=text, parents=[common])
 
     build = add("build", "build the programs into the cache; seconds when nothing has changed")
-    text = "take this program for every lab and do not build it; NAME= goes back; repeatable, and remembered"
+    text = "use this program in all labs instead of a built one; NAME= reverts; repeatable; stored for later builds"
     build.add_argument("--program", action="append", default=[], metavar="NAME=PATH", help=text)
-    up = add("up", "start the lab, or mend and complete one that runs")
+    up = add("up", "start the lab, or repair and complete a running one")
     up.add_argument("--nodes", type=int, help="how many nodes; 0 is a control plane only (default: 1, or as it is)")
     up.add_argument("--image", type=Path, action="append", default=[], help="OCI archive for every node; repeatable")
     up.add_argument("--node-grace", type=int, metavar="SECONDS", help="silence after which a node is NotReady")
     up.add_argument("--no-controllers", action="store_true", help="API server and etcd only; use with --nodes 0")
-    down = add("down", "remove the lab and everything it made")
+    down = add("down", "remove the lab and everything that it created")
     down.add_argument("--all", action="store_true", help="every lab of this machine")
-    status = add("status", "tell how the lab is")
+    status = add("status", "print the state of the lab")
     status.add_argument("--output", choices=("text", "json"), default="text")
     add("kubeconfig", "print the path of the kubeconfig")
     add("inventory", "print an Ansible inventory with the nodes in group kubevirt_nodes")
@@ -64,7 +64,7 @@ def _add_image_commands(
     verbs = image.add_subparsers(dest="verb", required=True, metavar="VERB")
     load = verbs.add_parser("import", help="put an OCI archive's image on every node", parents=[common])
     load.add_argument("file", type=Path)
-    load.add_argument("--reference", help="call the image so, not as the archive says")
+    load.add_argument("--reference", help="name of the image instead of the archive's")
     verbs.add_parser("list", help="list each node's images", parents=[common])
 
 
@@ -75,11 +75,11 @@ def _add_node_commands(
     verbs = node.add_subparsers(dest="verb", required=True, metavar="VERB")
     texts = {
         "exec": "run a command on the node",
-        "kill": "cut its power; `lab up` brings it back",
+        "kill": "cut its power; `lab up` starts it again",
         "freeze": "stop all its processes",
-        "thaw": "let them go on",
-        "cut": "pull its network cable",
-        "heal": "plug it in again",
+        "thaw": "continue them",
+        "cut": "disconnect its network",
+        "heal": "reconnect its network",
     }
     for verb, text in texts.items():
         command = verbs.add_parser(verb, help=text, parents=[common])
@@ -98,8 +98,8 @@ def split_command(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    own, command = split_command(sys.argv[1:] if arguments is None else arguments)
-    options = parser().parse_args(own)
+    before_dashes, command = split_command(sys.argv[1:] if arguments is None else arguments)
+    options = parser().parse_args(before_dashes)
     if command:
         options.argv = [*getattr(options, "argv", []), *command]
     try:
@@ -111,7 +111,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"lab: {error}; the lab belongs to root: run the same command with sudo", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        print("lab: interrupted; `lab up` goes on, `lab down` cleans up", file=sys.stderr)
+        print("lab: interrupted; `lab up` continues, `lab down` removes the lab", file=sys.stderr)
         return 130
 
 
@@ -124,8 +124,8 @@ def _run(options: argparse.Namespace) -> int:
             programs = ensure_programs(lab.cache, progress)
             built = (programs.kube_directory, programs.etcd_directory, programs.node_directory)
             print(*(directory for directory in built if directory.is_dir()), sep="\n")
-            for name, place in sorted(programs.named.items()):
-                print(f"not built: {name} from {place}")
+            for name, path in sorted(programs.named.items()):
+                print(f"not built: {name} from {path}")
         case "up":
             lab.up(
                 options.nodes,

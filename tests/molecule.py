@@ -35,7 +35,7 @@ NIGHTLY = ("default", "upgrade")
 """Scenarios that run by name or with --all only."""
 
 SHOWN = 40
-"""Lines of a failure that are said again."""
+"""Lines of a failure that are printed again."""
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -59,22 +59,22 @@ def run_group(name: str, scenarios: Iterable[str]) -> dict[str, list[str]]:
         try:
             for scenario in scenarios:
                 command = [sys.executable, "-m", "molecule", "test", "--scenario-name", scenario, "--destroy", "always"]
-                code, printed = shown(command, environment)
+                code, output = shown(command, environment)
                 if code:
-                    return {scenario: last_failure([_COLOUR.sub("", line).rstrip() for line in printed.splitlines()])}
+                    return {scenario: last_failure([_COLOUR.sub("", line).rstrip() for line in output.splitlines()])}
         finally:
             lab.down()
     return {}
 
 
-def last_failure(said: list[str]) -> list[str]:
-    """Return what stands around the last task that failed (those before were rescued); the end when no task did."""
-    found = [number for number, line in enumerate(said) if re.search(r"\b(fatal|failed): \[|ERROR!", line)]
-    return said[max(0, found[-1] - 5) :][:SHOWN] if found else said[-SHOWN:]
+def last_failure(lines: list[str]) -> list[str]:
+    """Return the lines around the last failed task (earlier ones were rescued), or the last lines without one."""
+    failures = [number for number, line in enumerate(lines) if re.search(r"\b(fatal|failed): \[|ERROR!", line)]
+    return lines[max(0, failures[-1] - 5) :][:SHOWN] if failures else lines[-SHOWN:]
 
 
 def main() -> int:
-    """Run the named scenarios, or all; the exit code says whether all passed."""
+    """Run the named scenarios, or all; the exit code is 0 when all passed."""
     every = [scenario for scenarios in GROUPS.values() for scenario in scenarios]
     names = every if sys.argv[1:] == ["--all"] else sys.argv[1:] or [name for name in every if name not in NIGHTLY]
     chosen = {lab: [name for name in scenarios if name in names] for lab, scenarios in GROUPS.items()}

@@ -13,7 +13,7 @@ SESSIONS = FAILED.with_name("sessions.json")
 
 
 def main() -> None:
-    """Print it; what a run that was broken off has not written is left out."""
+    """Print both. An interrupted run may have written neither."""
     if SESSIONS.exists():
         sessions = json.loads(SESSIONS.read_text())["sessions"]
         for session in sessions:

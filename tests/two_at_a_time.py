@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Run commands two at a time: for what has one thread, or waits half of its time.
+"""Run commands two at a time: each has one thread, or waits half of its time.
 
-python -m tests.two_at_a_time NAME ... runs those sessions of nox. What one prints is shown when it has ended, in one
-piece; who failed is said at the very end, which is what a CI shows.
+python -m tests.two_at_a_time NAME ... runs those sessions of nox. The output of a session is printed when it has ended.
+The failed sessions are named at the very end, because a CI shows the end of a log.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ AT_ONCE = 2
 
 
 def shown(command: Sequence[str], environment: Mapping[str, str] | None = None) -> tuple[int, str]:
-    """Run a command in the checkout; return its exit code and what it printed, which is printed here, too."""
+    """Run a command in the checkout and print its output; return exit code and output."""
     done = subprocess.run(
         command,
         cwd=ROOT,
@@ -42,9 +42,9 @@ def main(sessions: Sequence[str]) -> int:
     """Run sessions of nox, the first two first; 1 when one of them failed."""
 
     def run(name: str) -> int:
-        code, said = shown([sys.executable, "-m", "nox", "--session", name])
+        code, output = shown([sys.executable, "-m", "nox", "--session", name])
         if code:
-            note(name, said.splitlines()[-TOLD_LINES:])
+            note(name, output.splitlines()[-TOLD_LINES:])
         return code
 
     with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:

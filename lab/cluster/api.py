@@ -45,11 +45,11 @@ class Api:
         status, body = self._exchange("GET", path, None, "")
         return None if status == 404 else self._decode("GET", path, status, body)
 
-    def create(self, path: str, item: Object) -> bool:
+    def create(self, path: str, obj: Object) -> bool:
         """Create an object in a collection. False if an object of this name exists."""
-        if self.get(f"{path}/{item['metadata']['name']}") is not None:
+        if self.get(f"{path}/{obj['metadata']['name']}") is not None:
             return False
-        status, body = self._exchange("POST", path, item, "application/json")
+        status, body = self._exchange("POST", path, obj, "application/json")
         if status == 409:
             return False
         self._decode("POST", path, status, body)
@@ -111,18 +111,18 @@ class Api:
             if self._connection.sock is not None:
                 self._connection.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             response = self._connection.getresponse()
-            answer = response.status, response.read()
+            result = response.status, response.read()
             self._used_at = time.monotonic()
-            return answer
+            return result
         except (OSError, http.client.HTTPException) as error:
             self.close()
             raise ApiError(f"{method} {path}: no answer from the API server: {error}", status=0) from error
 
     def _decode(self, method: str, path: str, status: int, body: bytes) -> Object:
         try:
-            answer: Object = json.loads(body)
+            decoded: Object = json.loads(body)
         except ValueError:
-            answer = {"message": body[:200].decode(errors="replace")}
+            decoded = {"message": body[:200].decode(errors="replace")}
         if status >= 300:
-            raise ApiError(f"{method} {path}: {status}: {answer.get('message')}", status=status)
-        return answer
+            raise ApiError(f"{method} {path}: {status}: {decoded.get('message')}", status=status)
+        return decoded

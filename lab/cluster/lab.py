@@ -105,12 +105,12 @@ class Lab:
         # This import loads half of the package, and Ansible runs `lab node exec` for every task on a node.
         from lab.cluster.start import Starter  # noqa: PLC0415
 
-        preflight.check_machine(own={item.name for item in recall(self.cache)})
+        preflight.check_machine(own={program.name for program in recall(self.cache)})
         programs = ensure_programs(self.cache, self._progress)
         with self._lock():
             target = self._want(nodes, node_grace_seconds)
             archives = [read_archive(path) for path in images]
-            imported = {item.digest: item.reference for item in archives}
+            imported = {archive.digest: archive.reference for archive in archives}
             target = replace(target, images={**target.images, **imported}, programs=programs.named)
             starter = Starter(self.state, target, programs, cache=self.cache, progress=self._progress)
             starter.run(archives, controllers=controllers)

@@ -19,13 +19,13 @@ def last_words(machine: Machine) -> list[str]:
     """Return a text for each program that is down or was restarted. Empty if the machine is down."""
     return [
         f"{name} on {machine.name} ended and was started again {state.restarts} times;"
-        f" it said last:\n{_said(machine.paths.logs / f'{name}.log')}"
+        f" its last output:\n{_last_output(machine.paths.logs / f'{name}.log')}"
         for name, state in machine.programs().items()
         if state.restarts or not (state.pid or state.held)
     ]
 
 
-def _said(log: Path) -> str:
+def _last_output(log: Path) -> str:
     lines = log.read_text(errors="replace").splitlines() if log.exists() else []
     first = next((number for number, line in enumerate(lines) if _DYING.match(line)), None)
     shown = lines[-LINES:] if first is None else lines[first : first + LINES]

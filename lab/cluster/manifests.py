@@ -41,7 +41,7 @@ def base_objects() -> list[tuple[str, Object]]:
     core = "/api/v1/namespaces/kube-system"
     return [
         (f"{rbac}/clusterrolebindings", _kubelet_binding()),
-        *(("/apis/storage.k8s.io/v1/storageclasses", item) for item in storage_classes()),
+        *(("/apis/storage.k8s.io/v1/storageclasses", obj) for obj in storage_classes()),
         (f"{rbac}/clusterroles", _dns_role()),
         (f"{rbac}/clusterrolebindings", _dns_binding()),
         (f"{core}/serviceaccounts", {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": _meta("coredns")}),

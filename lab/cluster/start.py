@@ -121,8 +121,8 @@ class Starter:
         node_machine(self._state, node.name).ensure([node.containerd(), node.kubelet(), node.proxy()])
 
     def _create_base_objects(self, api: Api) -> bool:
-        for path, item in base_objects():
-            api.create(path, item)
+        for path, obj in base_objects():
+            api.create(path, obj)
         return True
 
     def _nodes_are_ready(self, api: Api, fresh: set[str], began: datetime.datetime) -> bool:

@@ -52,7 +52,7 @@ def render_status(status: dict[str, Any]) -> str:
         f"lab {status['name']} at {status['server']}",
         f"kubeconfig  {status['kubeconfig']}",
         f"audit log   {status['audit_log']}",
-        *(f"not built   {name} from {place}" for name, place in sorted(status["programs"].items())),
+        *(f"not built   {name} from {path}" for name, path in sorted(status["programs"].items())),
         line("cp", status["control_plane"]),
         *(line(node["name"], node) for node in status["nodes"]),
     ]
@@ -82,4 +82,4 @@ def _ready_nodes(lab: Lab) -> dict[str, bool]:
         items = (lab.api().get("/api/v1/nodes") or {}).get("items", [])
     except ApiError:
         return {}
-    return {item["metadata"]["name"]: is_ready(item) for item in items}
+    return {node["metadata"]["name"]: is_ready(node) for node in items}

@@ -52,7 +52,7 @@ def read_archive(path: Path, *, reference: str | None = None) -> Archive:
         ) from error
     named = reference or _name_in(index)
     if not named:
-        raise LabError(f"{path} does not say what the image is called; add --reference NAME:TAG")
+        raise LabError(f"{path} does not name the image; add --reference NAME:TAG")
     manifests = index.get("manifests") or [{}]
     if len(manifests) != 1 or "digest" not in manifests[0]:
         raise LabError(f"{path} holds {len(manifests)} images; the lab imports archives of one image each")

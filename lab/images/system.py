@@ -30,12 +30,12 @@ def ensure_system_archives(cache: Cache, programs: Programs, progress: Progress)
     return [read_archive(target / f"{name}.tar") for name in images]
 
 
-def _write_system_archives(cache: Cache, target: Path, wanted: dict[str, str], programs: Programs) -> None:
+def _write_system_archives(cache: Cache, target: Path, references: dict[str, str], programs: Programs) -> None:
     cache.images.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=cache.images, prefix=".system-") as scratch:
         output = Path(scratch) / "out"
         output.mkdir()
-        for name, reference in wanted.items():
+        for name, reference in references.items():
             with LayerWriter(Path(scratch) / f"{name}.layer") as layer:
                 layer.file(f"usr/bin/{name}", programs.node(name), mode=0o755)
             write_archive(output / f"{name}.tar", reference, [layer.layer], Config(entrypoint=(f"/usr/bin/{name}",)))

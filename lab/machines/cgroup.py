@@ -132,10 +132,10 @@ def _freezer(group: str, frozen: bool) -> tuple[Path, str, str]:
     return unified.path / group / "cgroup.freeze", number, f"frozen {number}"
 
 
-def _freezer_says(path: Path, wanted: str) -> bool:
+def _freezer_says(path: Path, line: str) -> bool:
     if path.name == "cgroup.freeze":
-        return wanted in (path.parent / "cgroup.events").read_text().splitlines()
-    return path.read_text().strip() == wanted
+        return line in (path.parent / "cgroup.events").read_text().splitlines()
+    return path.read_text().strip() == line
 
 
 def kill(group: str, *, timeout_seconds: float = 10) -> None:

@@ -125,13 +125,13 @@ class Machine:
         if self.is_frozen():
             return {}
         try:
-            answer = self._ask({"operation": "status"})
+            response = self._ask({"operation": "status"})
         except (OSError, ValueError):
             return {}
         host_pids = self._outer_pids()
         return {
             name: ProgramState(pid=host_pids.get(status["pid"], 0), restarts=status["restarts"], held=status["held"])
-            for name, status in answer["programs"].items()
+            for name, status in response["programs"].items()
         }
 
     def _outer_pids(self) -> dict[int, int]:
@@ -149,10 +149,10 @@ class Machine:
             connection.connect(str(self.paths.socket))
             connection.sendall(json.dumps(request).encode())
             with connection.makefile("rb") as stream:
-                answer: dict[str, Any] = json.loads(stream.readline())
-        if answer.get("error"):
-            raise LabError(f"{self.name}: {answer['error']}")
-        return answer
+                response: dict[str, Any] = json.loads(stream.readline())
+        if response.get("error"):
+            raise LabError(f"{self.name}: {response['error']}")
+        return response
 
     def command(self, argv: Sequence[str]) -> list[str]:
         """Return a command line that runs argv inside: it enters the machine's cgroups, then its namespaces.

@@ -45,7 +45,7 @@ def recall(cache: Cache) -> list[Named]:
 def _read(cache: Cache) -> list[Named]:
     try:
         items: list[dict[str, Any]] = json.loads(cache.named_programs.read_text())
-        return [Named(**{**item, "path": Path(item["path"])}) for item in items]
+        return [Named(**{**values, "path": Path(values["path"])}) for values in items]
     except FileNotFoundError:
         return []
     except (KeyError, TypeError, ValueError) as error:

@@ -81,7 +81,7 @@ def parse_named(word: str) -> tuple[str, Path | None]:
     if not equals:
         raise LabError(f"--program {word}: write NAME=PATH, such as kubelet=/usr/local/bin/kubelet")
     if name not in RULES:
-        raise LabError(f"--program {word}: {name!r} cannot be named; what can be: {', '.join(sorted(RULES))}")
+        raise LabError(f"--program {word}: {name!r} cannot be replaced; these can: {', '.join(sorted(RULES))}")
     return name, Path(path).absolute() if path else None
 
 
@@ -137,11 +137,11 @@ def _answer(name: str, path: Path) -> str:
     return done.stdout.decode(errors="replace")
 
 
-def _fitting_version(name: str, path: Path, answer: str) -> Version:
+def _fitting_version(name: str, path: Path, output: str) -> Version:
     rule = RULES[name]
-    match = re.search(rf"^\s*{rule.says}\s*{_NUMBERS}", answer, re.MULTILINE)
+    match = re.search(rf"^\s*{rule.says}\s*{_NUMBERS}", output, re.MULTILINE)
     if match is None:
-        first = next((line for line in answer.splitlines() if line.strip()), "nothing")
+        first = next((line for line in output.splitlines() if line.strip()), "nothing")
         command = shlex.join([str(path), *rule.ask])
         raise LabError(f"program {_pair(name, path)}: not a {name} of a release; `{command}` says: {first[:200]}")
     version = (int(match[1]), int(match[2]), int(match[3]))

@@ -55,7 +55,7 @@ def find_go(cache: Cache, progress: Progress) -> Go:
 
 def _probe(program: Path) -> Go | None:
     try:
-        answer = subprocess.run(
+        result = subprocess.run(
             [program, "version"],
             capture_output=True,
             text=True,
@@ -65,7 +65,7 @@ def _probe(program: Path) -> Go | None:
         )
     except (OSError, subprocess.CalledProcessError):
         return None
-    version = parse_version(answer.stdout)
+    version = parse_version(result.stdout)
     if version is None or version < FLOOR:
         return None
     return Go(program=program, version=version, environment={"GOTOOLCHAIN": toolchain_variable(version)})

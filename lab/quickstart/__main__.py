@@ -45,7 +45,7 @@ def step(title: str, *command: str, environment: dict[str, str] | None = None) -
 
 
 @contextmanager
-def beside(title: str, *command: str) -> Iterator[None]:
+def in_parallel_with(title: str, *command: str) -> Iterator[None]:
     """Run one step in parallel with the block. Show its output after the block."""
     started = time.monotonic()
     with (
@@ -109,9 +109,7 @@ def launcher(kubectl: tuple[str, ...], namespace: str) -> str:
     pods = json.loads(capture(*kubectl, "get", "pods", "-n", namespace, "-l", selector, "-o", "json"))["items"]
     alive = [pod["metadata"]["name"] for pod in pods if pod["status"]["phase"] == "Running"]
     if not alive:
-        raise QuickstartError(
-            f"{namespace}/{VM} has no running launcher; kubectl describe vmi,pods -n {namespace} says why"
-        )
+        raise QuickstartError(f"{namespace}/{VM} has no running launcher; see kubectl describe vmi,pods -n {namespace}")
     return str(alive[0])
 
 
@@ -161,7 +159,7 @@ def main() -> int:
     started = time.monotonic()
     try:
         images = ("The images: control plane, launcher, a guest to try", sys.executable, "-m", "images", "build")
-        with beside(*images):  # it waits for downloads while Go compiles
+        with in_parallel_with(*images):  # downloads images while Go compiles
             step("A real Kubernetes on this machine: one node", *lab, "up", "--nodes", "1")
             make_namespace(kubectl, namespace)
         kubeconfig = capture(*lab, "kubeconfig").strip()

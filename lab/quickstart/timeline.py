@@ -60,9 +60,9 @@ class Timeline:
             rows.append(f"    {stage.at:7.3f} s  +{took:6.3f}  {stage.name:<34} {'#' * round(took * 10)}")
             before = stage.at
         if not rows:
-            rows = ["    no trace of it is left: the audit log keeps its newest part only"]
+            rows = ["    the audit log no longer has it: only the newest part is kept"]
         if self.skipped:
-            rows.append(f"    {self.skipped} entries of the audit log could not be read and were passed over")
+            rows.append(f"    {self.skipped} entries of the audit log could not be read and were skipped")
         return "\n".join(rows)
 
 

@@ -65,7 +65,7 @@ EXAMPLES = r"""
   virtops.kubevirt.kubevirt_control_plane_info:
   register: found
 
-- name: Say it
+- name: Print it
   ansible.builtin.debug:
     msg: "{{ found.owner }} {{ found.version }}"
 

@@ -142,18 +142,18 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Move a machine to any other node with each run, and wait
+- name: Migrate a machine to another node with each run, and wait
   virtops.kubevirt.kubevirt_migration:
     name: web
     namespace: default
 
-- name: Have it on a certain node
+- name: Migrate it to a node, unless it is there
   virtops.kubevirt.kubevirt_migration:
     name: web
     namespace: default
     target_node: node-3
 
-- name: Have two machines on nodes with fast disks
+- name: Migrate two machines to nodes with fast disks, unless they are on such nodes
   virtops.kubevirt.kubevirt_migration:
     namespace: default
     node_selector:
@@ -162,27 +162,27 @@ EXAMPLES = r"""
       - name: web
       - name: database
 
-- name: Move it away from a node, if it is there
+- name: Migrate it away from a node, if it is there
   virtops.kubevirt.kubevirt_migration:
     name: web
     namespace: default
     from_node: node-1
 
-- name: Move all machines of a node, two at a time, and leave those that cannot be moved
+- name: Migrate all machines of a node, two at a time, except those that cannot migrate
   virtops.kubevirt.kubevirt_migration:
     from_node: node-2
     parallel: 2
     unmovable: leave
     wait_timeout: 1800
 
-- name: Begin to move a machine, and do not wait
+- name: Start a migration, and do not wait
   virtops.kubevirt.kubevirt_migration:
     name: database
     namespace: default
     target_node: node-2
     wait: false
 
-- name: Cancel that
+- name: Cancel that migration
   virtops.kubevirt.kubevirt_migration:
     name: database
     namespace: default
@@ -260,7 +260,7 @@ duration:
   type: float
   sample: 4.2
 unmovable:
-  description: The machines that cannot be moved.
+  description: The machines that cannot migrate.
   returned: success, and failure of one of several
   type: list
   elements: dict
@@ -274,7 +274,7 @@ unmovable:
       returned: always
       type: str
     reason:
-      description: Why it cannot be moved.
+      description: Why it cannot migrate.
       returned: always
       type: str
     eviction_strategy:
@@ -284,20 +284,20 @@ unmovable:
       sample: LiveMigrate
 eviction_strategy:
   description: Its own eviction strategy; empty if the cluster's setting applies, or if no guest runs.
-  returned: failure to move what cannot be moved
+  returned: failure of a machine that cannot migrate
   type: str
   sample: LiveMigrate
 results:
   description:
-    - One entry per machine, in the order of O(vms), with RV(name), RV(namespace), C(changed) and what is returned for one;
-      of a failed one also C(failed) and C(msg).
+    - One entry per machine, in the order of O(vms), with RV(name), RV(namespace), C(changed) and the other values of a single
+      machine; after a failure also C(failed) and C(msg).
   returned: with O(vms), or with O(from_node) alone
   type: list
   elements: dict
 summary:
   description:
     - How many machines were C(moved), C(cancelled), C(unchanged), C(unmovable) and C(failed).
-    - With O(unmovable=fail) one that cannot be moved counts as C(unmovable) and as C(failed).
+    - With O(unmovable=fail) one that cannot migrate counts as C(unmovable) and as C(failed).
   returned: with O(vms), or with O(from_node) alone
   type: dict
   sample:
@@ -312,7 +312,7 @@ migration:
   type: str
   sample: web-migration-x7k2q
 reason:
-  description: Why it failed or makes no progress, by the instance, the target's Pod and the events.
+  description: Why it failed or makes no progress, from the instance, the target's Pod and the events.
   returned: failure of a migration
   type: str
   sample: "launcher Pod virt-launcher-web-x7k2q finds no node: 0/3 nodes are available: 3 Insufficient memory."

@@ -51,7 +51,7 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Read what is being moved, in all namespaces
+- name: Read the unfinished migrations of all namespaces
   virtops.kubevirt.kubevirt_migration_info:
     unfinished: true
 

@@ -74,7 +74,7 @@ EXAMPLES = r"""
     username: nodes
     password: "{{ registry_password }}"
 
-- name: Remove an image, all tags of it, with its content
+- name: Remove an image, with all its tags and its content
   virtops.kubevirt.kubevirt_node_image:
     name: localhost/virtops/virt-launcher
     state: absent

@@ -22,7 +22,7 @@ EXAMPLES = r"""
   virtops.kubevirt.kubevirt_node_image_info:
   register: found
 
-- name: Say what the launchers' image is
+- name: Print the digest of the launchers' image
   ansible.builtin.debug:
     msg: "{{ found.images['localhost/virtops/virt-launcher:0.1.0'] | default('not there') }}"
 """

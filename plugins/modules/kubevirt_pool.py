@@ -217,7 +217,7 @@ EXAMPLES = r"""
     replicas: 3
     wait: true
 
-- name: Have changes restart one machine at a time, the oldest first
+- name: Restart one machine at a time after a change, the oldest first
   virtops.kubevirt.kubevirt_pool:
     name: web
     namespace: default
@@ -226,7 +226,7 @@ EXAMPLES = r"""
       type: proactive
       sort_policy: Oldest
 
-- name: Give all of them more memory, and wait until they run with it
+- name: Give all machines more memory, and wait until they run with it
   virtops.kubevirt.kubevirt_pool:
     name: web
     namespace: default
@@ -234,7 +234,7 @@ EXAMPLES = r"""
     wait: true
     wait_timeout: 600
 
-- name: Have machines that are too many go by their numbers, the highest first
+- name: Delete the machines with the highest numbers first when the pool shrinks
   virtops.kubevirt.kubevirt_pool:
     name: web
     namespace: default
@@ -248,7 +248,7 @@ EXAMPLES = r"""
     namespace: default
     paused: true
 
-- name: Go on, and leave running machines as they are when the template changes
+- name: Resume that, and do not restart machines after a change of the template
   virtops.kubevirt.kubevirt_pool:
     name: web
     namespace: default
@@ -257,7 +257,7 @@ EXAMPLES = r"""
       type: opportunistic
     wait: true
 
-- name: Declare one as the API has it
+- name: Declare a pool by a definition, as in the API
   virtops.kubevirt.kubevirt_pool:
     definition:
       apiVersion: pool.kubevirt.io/v1beta1

@@ -49,13 +49,13 @@ EXAMPLES = r"""
     name: web
     namespace: default
 
-- name: Wait until all machines of it are ready
+- name: Wait until all its machines are ready
   virtops.kubevirt.kubevirt_pool_info:
     name: web
     namespace: default
     wait: true
 
-- name: Wait until what kept it from making machines is over
+- name: Wait until it no longer fails to create machines
   virtops.kubevirt.kubevirt_pool_info:
     name: web
     namespace: default

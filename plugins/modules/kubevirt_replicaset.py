@@ -10,10 +10,10 @@ module: kubevirt_replicaset
 short_description: Declare and scale KubeVirt replica sets of virtual machine instances
 description:
   - Creates, changes, scales, pauses and deletes VirtualMachineInstanceReplicaSets of C(kubevirt.io). A set keeps a number of
-    instances of one template running, and replaces one that ends by another, under another name.
+    instances of one template running. It replaces an instance that ends with a new one of another name.
   - Works with the control plane of this collection and with upstream KubeVirt.
   - Reads and compares the existing object first. A task that changes nothing sends one request and writes nothing.
-  - A change of what the machines are is for instances that are made from then on; those that run stay as they are.
+  - A changed template applies to new instances. Existing instances are not changed.
 author:
   - virtops.kubevirt contributors (@virtops)
 extends_documentation_fragment:
@@ -122,14 +122,14 @@ EXAMPLES = r"""
     namespace: default
     paused: true
 
-- name: Go on
+- name: Resume that, and wait until the instances are ready
   virtops.kubevirt.kubevirt_replicaset:
     name: workers
     namespace: default
     paused: false
     wait: true
 
-- name: Declare one as the API has it
+- name: Declare a set by a definition, as in the API
   virtops.kubevirt.kubevirt_replicaset:
     definition:
       apiVersion: kubevirt.io/v1

@@ -44,13 +44,13 @@ EXAMPLES = r"""
     name: workers
     namespace: default
 
-- name: Wait until all instances of it are ready
+- name: Wait until all its instances are ready
   virtops.kubevirt.kubevirt_replicaset_info:
     name: workers
     namespace: default
     wait: true
 
-- name: Wait until what kept it from making instances is over
+- name: Wait until it no longer fails to create instances
   virtops.kubevirt.kubevirt_replicaset_info:
     name: workers
     namespace: default

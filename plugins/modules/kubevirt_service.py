@@ -150,7 +150,7 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Reach the guest's port 8080 by the name web, port 80
+- name: Expose the guest's port 8080 as port 80 of Service web
   virtops.kubevirt.kubevirt_service:
     namespace: default
     vm: web
@@ -158,13 +158,13 @@ EXAMPLES = r"""
       - port: 80
         target_port: 8080
 
-- name: Reach it at a port of every node as well
+- name: Expose it on a port of every node as well
   virtops.kubevirt.kubevirt_service:
     namespace: default
     vm: web
     type: NodePort
 
-- name: Spread connections over the instances of a replica set
+- name: Expose the instances of a replica set
   virtops.kubevirt.kubevirt_service:
     name: work
     namespace: default
@@ -175,7 +175,7 @@ EXAMPLES = r"""
       - name: metrics
         port: 9100
 
-- name: Expose no machine any more
+- name: Remove the Service
   virtops.kubevirt.kubevirt_service:
     name: web
     namespace: default

@@ -512,7 +512,7 @@ EXAMPLES = r"""
         pod: {}
     wait: true
 
-- name: Declare it as the API has it
+- name: Declare it by a definition, as in the API
   virtops.kubevirt.kubevirt_vm:
     definition:
       apiVersion: kubevirt.io/v1
@@ -539,7 +539,7 @@ EXAMPLES = r"""
                 containerDisk:
                   image: localhost/virtops/test-guest:0.1.0
 
-- name: Give it a second disk; what it has already stays
+- name: Add a second disk; other disks stay
   virtops.kubevirt.kubevirt_vm:
     name: web
     namespace: default
@@ -552,7 +552,7 @@ EXAMPLES = r"""
         emptyDisk:
           capacity: 1Gi
 
-- name: Take that disk away again
+- name: Remove that disk
   virtops.kubevirt.kubevirt_vm:
     name: web
     namespace: default
@@ -578,7 +578,7 @@ EXAMPLES = r"""
     start_paused: true
     wait: true
 
-- name: Let it go on
+- name: Unpause it
   virtops.kubevirt.kubevirt_vm:
     name: web
     namespace: default
@@ -598,7 +598,7 @@ EXAMPLES = r"""
     wait: true
     wait_timeout: 300
 
-- name: Delete one of them, and see to it that the others run
+- name: Delete one of them, and start the others if they do not run
   virtops.kubevirt.kubevirt_vm:
     namespace: default
     vms:
@@ -610,7 +610,7 @@ EXAMPLES = r"""
         state: absent
     wait: true
 
-- name: Delete a virtual machine with everything that belongs to it
+- name: Delete a virtual machine, and wait until its claims are gone
   virtops.kubevirt.kubevirt_vm:
     name: web
     namespace: default
@@ -618,7 +618,7 @@ EXAMPLES = r"""
     wait: true
     wait_for_claims: true
 
-- name: Have CDI fill a disk that belongs to the machine, and start it when that is full
+- name: Create a machine with a disk that CDI fills before the machine starts
   virtops.kubevirt.kubevirt_vm:
     name: fedora
     namespace: default
@@ -740,7 +740,7 @@ results:
       returned: when the API server refuses
       type: str
 reason:
-  description: Why the wait failed, by the Pod, the scheduler, the instance and the events; the most specific cause.
+  description: Why the wait failed, the most specific cause of those in the Pod, the instance and the events.
   returned: failure of a wait
   type: str
   sample: "launcher Pod virt-launcher-web-5d0a3c1e-1 finds no node: 0/1 nodes are available: 1 Insufficient memory."

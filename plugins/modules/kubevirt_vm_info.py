@@ -58,7 +58,7 @@ EXAMPLES = r"""
     running: true
     wait: true
 
-- name: Wait until a virtual machine has a guest whose agent answers
+- name: Wait until the agent of a virtual machine's guest is connected
   virtops.kubevirt.kubevirt_vm_info:
     name: web
     namespace: default
@@ -79,7 +79,7 @@ resources:
   type: list
   elements: dict
 reason:
-  description: Why the wait failed, by the Pod, the scheduler, the instance and the events; the most specific cause.
+  description: Why the wait failed, the most specific cause of those in the Pod, the instance and the events.
   returned: failure of a wait
   type: str
   sample: "launcher Pod virt-launcher-web-5d0a3c1e-1 finds no node: 0/1 nodes are available: 1 Insufficient memory."

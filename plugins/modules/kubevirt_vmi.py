@@ -291,7 +291,7 @@ EXAMPLES = r"""
     state: paused
     wait: true
 
-- name: Let it go on
+- name: Unpause it
   virtops.kubevirt.kubevirt_vmi:
     name: probe
     namespace: default
@@ -334,7 +334,7 @@ EXAMPLES = r"""
       - name: database-2
     wait: true
 
-- name: Thaw one, end the other
+- name: Thaw the file systems of the first, delete the second
   virtops.kubevirt.kubevirt_vmi:
     namespace: default
     vmis:
@@ -344,7 +344,7 @@ EXAMPLES = r"""
         state: absent
     wait: true
 
-- name: Give it more memory, which takes another instance
+- name: Give it more memory, which replaces the instance
   virtops.kubevirt.kubevirt_vmi:
     name: probe
     namespace: default
@@ -353,7 +353,7 @@ EXAMPLES = r"""
     force: true
     wait: true
 
-- name: Declare one as the API has it, whose guest begins paused
+- name: Declare an instance by a definition, with a guest that starts paused
   virtops.kubevirt.kubevirt_vmi:
     definition:
       apiVersion: kubevirt.io/v1
@@ -377,7 +377,7 @@ EXAMPLES = r"""
               image: localhost/virtops/test-guest:0.1.0
     wait: true
 
-- name: End the guest and wait until nothing of it is left
+- name: Delete the instance, and wait until its launcher Pod is gone
   virtops.kubevirt.kubevirt_vmi:
     name: probe
     namespace: default
@@ -415,7 +415,7 @@ results:
   elements: dict
   contains:
     name:
-      description: Its name, also one that the server made; empty where O(vmis[].generate_name) was given and nothing was created.
+      description: Its name, also a generated one; empty if O(vmis[].generate_name) was given and nothing was created.
       returned: always
       type: str
     namespace:
@@ -478,7 +478,7 @@ results:
       returned: when the API server refuses
       type: str
 reason:
-  description: Why the wait failed, by the Pod, the scheduler, the instance and the events; the most specific cause.
+  description: Why the wait failed, the most specific cause of those in the Pod, the instance and the events.
   returned: failure of a wait
   type: str
   sample: "launcher Pod virt-launcher-probe-5d0a3c1e-1 finds no node: 0/1 nodes are available: 1 Insufficient memory."

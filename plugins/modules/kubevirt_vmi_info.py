@@ -45,7 +45,7 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Read where a virtual machine runs and its addresses
+- name: Read the node and the addresses of a virtual machine
   virtops.kubevirt.kubevirt_vmi_info:
     name: web
     namespace: default
@@ -55,7 +55,7 @@ EXAMPLES = r"""
     label_selectors:
       - kubevirt.io/nodeName=node-1
 
-- name: Wait until the agent of a guest answers
+- name: Wait until the agent of a guest is connected
   virtops.kubevirt.kubevirt_vmi_info:
     name: web
     namespace: default
@@ -63,7 +63,7 @@ EXAMPLES = r"""
     wait_condition:
       type: AgentConnected
 
-- name: Read what the guest's agent tells
+- name: Read the data of the guest's agent
   virtops.kubevirt.kubevirt_vmi_info:
     name: web
     namespace: default
@@ -96,30 +96,30 @@ guests:
       returned: always
       type: str
     agent:
-      description: Whether an agent answered.
+      description: Whether the agent responded.
       returned: always
       type: bool
     reason:
-      description: Why none did.
-      returned: when none did
+      description: Why there is no response.
+      returned: when the agent did not respond
       type: str
       sample: no guest agent is connected; install and start qemu-guest-agent in the guest
     info:
       description: C(VirtualMachineInstanceGuestAgentInfo) as in the API; host name, operating system, time zone and more.
-      returned: when an agent answered
+      returned: when the agent responded
       type: dict
     users:
       description: Logged-in users; entries with C(userName) and C(loginTime).
-      returned: when an agent answered
+      returned: when the agent responded
       type: list
       elements: dict
     filesystems:
       description: Its file systems; entries with C(diskName), C(mountPoint), C(fileSystemType), C(usedBytes) and C(totalBytes).
-      returned: when an agent answered
+      returned: when the agent responded
       type: list
       elements: dict
 reason:
-  description: Why the wait failed, by the Pod, the scheduler, the instance and the events; the most specific cause.
+  description: Why the wait failed, the most specific cause of those in the Pod, the instance and the events.
   returned: failure of a wait
   type: str
   sample: "launcher Pod virt-launcher-web-5d0a3c1e-1 finds no node: 0/1 nodes are available: 1 Insufficient memory."

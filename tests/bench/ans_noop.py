@@ -88,12 +88,12 @@ def peer_environment(cache: Path) -> Path:
     """Return the program folder of an environment with the peer; it is created once."""
     environment = cache / "peer-venv"
     mark = environment / "complete"
-    wanted = "\n".join(PEER)
-    if not mark.exists() or mark.read_text() != wanted:
+    pins = "\n".join(PEER)
+    if not mark.exists() or mark.read_text() != pins:
         subprocess.run([sys.executable, "-m", "venv", "--clear", str(environment)], check=True)
         pip = [str(environment / "bin" / "python"), "-m", "pip", "install", "--quiet", *PEER]
         subprocess.run(pip, check=True, stdout=sys.stderr)
-        mark.write_text(wanted)
+        mark.write_text(pins)
     return environment / "bin"
 
 
@@ -154,12 +154,12 @@ def measure(runner: Runner) -> tuple[dict[str, float], dict[str, float]]:
     """Return by play the seconds per VM (medians) and the requests per VM."""
     runner.run(Play("prepare", in_bulk(100), 100), changes=True)
     requests = {play.name: runner.requests(play) for play in plays() if play.tasks}  # this is the warm-up too
-    taken: dict[str, list[float]] = {play.name: [] for play in plays()}
+    seconds: dict[str, list[float]] = {play.name: [] for play in plays()}
     for number in range(ROUNDS):
         for play in plays() if number % 2 == 0 else reversed(plays()):
-            taken[play.name].append(runner.run(play))
-    empty = statistics.median(taken["empty"])
-    return {p.name: (statistics.median(taken[p.name]) - empty) / p.vms for p in plays() if p.tasks}, requests
+            seconds[play.name].append(runner.run(play))
+    empty = statistics.median(seconds["empty"])
+    return {p.name: (statistics.median(seconds[p.name]) - empty) / p.vms for p in plays() if p.tasks}, requests
 
 
 def run(report: Report) -> None:

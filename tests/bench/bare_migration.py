@@ -87,20 +87,20 @@ class Bare:
         self.rounds += 1
         source, target = self._launcher("source", self.source), self._launcher("target", self.target)
         try:
-            for item in (source, target):
-                self._begin(item)
-            here, there = (_dial(item) for item in (source, target))
-            domain = here.defineXML(self._domain(source))
+            for launcher in (source, target):
+                self._begin(launcher)
+            source_libvirt, target_libvirt = (_dial(launcher) for launcher in (source, target))
+            domain = source_libvirt.defineXML(self._domain(source))
             domain.create()
             _until(lambda: "tick" in source.console, source, "a guest that ticks")
             time.sleep(SETTLED_SECONDS)
-            return self._measure(domain, there, source, target)
+            return self._measure(domain, target_libvirt, source, target)
         finally:
-            for item in (source, target):
-                item.remove()
+            for launcher in (source, target):
+                launcher.remove()
 
-    def _measure(self, domain: Any, there: Any, source: LauncherPod, target: LauncherPod) -> Moved:
-        logs = [item.run / SERIAL_LOG for item in (source, target)]
+    def _measure(self, domain: Any, target_libvirt: Any, source: LauncherPod, target: LauncherPod) -> Moved:
+        logs = [launcher.run / SERIAL_LOG for launcher in (source, target)]
         names = device_names(self.vmi)
         disks = sorted(names[disk] for disk in sent_disks(self.vmi) if disk in names)
         parameters = {
@@ -111,7 +111,7 @@ class Bare:
         flags = libvirt.VIR_MIGRATE_LIVE | libvirt.VIR_MIGRATE_PERSIST_DEST | libvirt.VIR_MIGRATE_NON_SHARED_INC
         with Ticks(lambda: logs) as ticks:
             began = time.monotonic()
-            moved = domain.migrate3(there, parameters, flags)
+            moved = domain.migrate3(target_libvirt, parameters, flags)
             total = time.monotonic() - began
             _until(lambda: ticks.count(logs[1]) > TICKS, target, "a guest that ticks on")
             return Moved(total, ticks.gap(*logs), downtime_of(moved))

@@ -147,9 +147,9 @@ def run(report: Report) -> None:
 async def _measure(report: Report, lab: Lab, pid: int, few: int, many: int) -> list[str]:
     async with _a_client(lab.kubeconfig) as users, _a_client(lab.kubeconfig) as nodes, asyncio.TaskGroup() as group:
         machines = Machines(users)
-        seen = WatchCache(users, Selection(VIRTUAL_MACHINE), SystemClock())
-        seen.subscribe(machines.changed)
-        background = [group.create_task(seen.run()), group.create_task(StubNodes(nodes).run())]
+        vms = WatchCache(users, Selection(VIRTUAL_MACHINE), SystemClock())
+        vms.subscribe(machines.changed)
+        background = [group.create_task(vms.run()), group.create_task(StubNodes(nodes).run())]
         await machines.at_once(["first"])  # the leader is ready now
         failures = [*await _rate(report, machines, pid, few), *await _more(report, machines, pid, few, many)]
         failures += await _stop(report, machines)
@@ -162,28 +162,28 @@ async def _rate(report: Report, machines: Machines, pid: int, vms: int) -> list[
     names = [f"rate-{number}" for number in range(vms)]
     before, server = _cpu(pid), _servers_cpu()
     await machines.at_rate(names)
-    taken = machines.seconds(names)
-    p99 = _quantile(taken, 0.99)
+    seconds = machines.seconds(names)
+    p99 = _quantile(seconds, 0.99)
     report(
         {
             "name": "cp-vm-rate10",
             "value": round(p99, 3),
             "unit": "s (P99 of POST to Running)",
-            "p50": round(_quantile(taken, 0.5), 3),
-            "p95": round(_quantile(taken, 0.95), 3),
+            "p50": round(_quantile(seconds, 0.5), 3),
+            "p95": round(_quantile(seconds, 0.95), 3),
             "vms": vms,
             "target": SECONDS_AT_MOST,
         }
     )
-    own = (_cpu(pid) - before) / vms
+    controller_cpu = (_cpu(pid) - before) / vms
     report(
         {
             "name": "cp-cpu",
-            "value": round(own, 4),
+            "value": round(controller_cpu, 4),
             "unit": "CPU-s of virt-controller per VM",
             "api_server_and_etcd": round((_servers_cpu() - server) / vms, 4),
             "upstreams": UPSTREAMS_CPU_SECONDS,
-            "ratio": round(own / UPSTREAMS_CPU_SECONDS, 2),
+            "ratio": round(controller_cpu / UPSTREAMS_CPU_SECONDS, 2),
         }
     )
     return [f"cp-vm-rate10 is {p99:.2f} s, at most {SECONDS_AT_MOST}"] if p99 > SECONDS_AT_MOST else []
@@ -211,14 +211,14 @@ async def _stop(report: Report, machines: Machines) -> list[str]:
     for number, name in enumerate(names):
         await machines.stop(name)
         await machines.wait(machines.gone, number + 1)
-    taken = sorted(machines.gone[name] - machines.ended[name] for name in names)
-    p99 = _quantile(taken, 0.99)
+    seconds = sorted(machines.gone[name] - machines.ended[name] for name in names)
+    p99 = _quantile(seconds, 0.99)
     report(
         {
             "name": "cp-stop",
             "value": round(p99, 3),
             "unit": "s (P99 of delete to gone)",
-            "p50": round(_quantile(taken, 0.5), 3),
+            "p50": round(_quantile(seconds, 0.5), 3),
         }
     )
     return [f"cp-stop is {p99:.2f} s, at most {STOP_SECONDS_AT_MOST}"] if p99 > STOP_SECONDS_AT_MOST else []
@@ -253,11 +253,11 @@ async def _settled_rss(pid: int) -> int:
     """Return the resident memory in KiB once it is stable."""
     last, since = 0, time.monotonic()
     while True:
-        now = _rss(pid)
-        if abs(now - last) > 256:
-            last, since = now, time.monotonic()
+        current = _rss(pid)
+        if abs(current - last) > 256:
+            last, since = current, time.monotonic()
         elif time.monotonic() - since > 5:
-            return now
+            return current
         await asyncio.sleep(0.5)
 
 

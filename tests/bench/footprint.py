@@ -65,9 +65,10 @@ class Footprint:
 
 def footprints(cluster: Cluster, node: str) -> list[Footprint]:
     """Return the processes of our components on a node, without launchers."""
-    processes = [Footprint(**item) for item in json.loads(cluster.on_node(node, _READ))]
+    processes = [Footprint(**values) for values in json.loads(cluster.on_node(node, _READ))]
     return sorted(
-        (item for item in processes if item.part in PARTS), key=lambda item: (PARTS.index(item.part), item.pid)
+        (process for process in processes if process.part in PARTS),
+        key=lambda process: (PARTS.index(process.part), process.pid),
     )
 
 

@@ -100,7 +100,7 @@ def run(report: Report) -> None:
             _report_times(report, neighbours.taken, seconds)
             raise
         seats.start(HOSTILE)
-        after = settled(lambda: footprints(cluster, cluster.nodes[0]), lambda found: not _grown(before, found))
+        after = settled(lambda: footprints(cluster, cluster.nodes[0]), lambda processes: not _grown(before, processes))
     failures = [
         *_report_times(report, neighbours.taken, seconds),
         *_report_census(report, before, after, neighbours.shares),
@@ -134,25 +134,27 @@ def _report_times(report: Report, taken: Taken, seconds: float) -> list[str]:
     """Report each verb; return those that exceed the limit."""
     failures = []
     for verb in ("start", "stop", "report"):
-        under, usual = ([each for way in WAYS for each in taken[way, verb, item]] for item in (True, False))
-        if not under or not usual:
+        attacked, usual = (
+            [seconds_ for way in WAYS for seconds_ in taken[way, verb, is_attacked]] for is_attacked in (True, False)
+        )
+        if not attacked or not usual:
             continue
-        ratio = statistics.median(under) / statistics.median(usual)
+        ratio = statistics.median(attacked) / statistics.median(usual)
         by_way = {way: _ratio(taken[way, verb, True], taken[way, verb, False]) for way in WAYS}
         report(
             {
                 "name": f"hostile-node-{verb}",
-                "value": round(statistics.median(under), 3),
+                "value": round(statistics.median(attacked), 3),
                 "unit": "s",
-                "p95": _p95(under),
-                "max": round(max(under), 3),
+                "p95": _p95(attacked),
+                "max": round(max(attacked), 3),
                 "usual": round(statistics.median(usual), 3),
                 "usual_p95": _p95(usual),
                 "usual_max": round(max(usual), 3),
-                "samples": [len(under), len(usual)],
+                "samples": [len(attacked), len(usual)],
                 "seconds": seconds,
                 "ratio": round(ratio, 2),
-                "ratio_p95": _ratio([_p95(under)], [_p95(usual)]),
+                "ratio_p95": _ratio([_p95(attacked)], [_p95(usual)]),
                 "ratio_by_way": by_way,
                 "target": RATIO_AT_MOST,
             }
@@ -162,8 +164,8 @@ def _report_times(report: Report, taken: Taken, seconds: float) -> list[str]:
     return failures
 
 
-def _ratio(under: list[float], usual: list[float]) -> float | None:
-    return round(statistics.median(under) / statistics.median(usual), 2) if under and usual else None
+def _ratio(attacked: list[float], usual: list[float]) -> float | None:
+    return round(statistics.median(attacked) / statistics.median(usual), 2) if attacked and usual else None
 
 
 def _p95(seconds: list[float]) -> float:
@@ -180,17 +182,17 @@ def _report_census(
                 "name": f"hostile-node-{part.replace('_', '-')}",
                 "threads": [first.threads, last.threads],
                 "descriptors": [first.descriptors, last.descriptors],
-                "rss_mib": [round(item.rss_kib / 1024, 1) for item in (first, last)],
-                "pss_mib": [round(item.pss_kib / 1024, 1) for item in (first, last)],
+                "rss_mib": [round(process.rss_kib / 1024, 1) for process in (first, last)],
+                "pss_mib": [round(process.pss_kib / 1024, 1) for process in (first, last)],
                 "is_same_process": first.pid == last.pid,
                 "unit": "before, after",
             }
         )
-    usual, under = (statistics.median(shares[item]) for item in (False, True))
+    usual, attacked = (statistics.median(shares[is_attacked]) for is_attacked in (False, True))
     report(
         {
             "name": "hostile-node-processor",
-            "value": round(under * 100, 1),
+            "value": round(attacked * 100, 1),
             "unit": "% of a core, virt-handler",
             "usual": round(usual * 100, 1),
             "max": round(max(shares[True]) * 100, 1),
@@ -207,5 +209,9 @@ def _grown(before: list[Footprint], after: list[Footprint]) -> list[str]:
         if first.pid != last.pid:
             growth.append(f"{part} was started again")
         resources = {"threads": (first.threads, last.threads), "descriptors": (first.descriptors, last.descriptors)}
-        growth += [f"{part} has {now} {what}, it had {was}" for what, (was, now) in resources.items() if now > was]
+        growth += [
+            f"{part} has {last_count} {resource}, it had {first_count}"
+            for resource, (first_count, last_count) in resources.items()
+            if last_count > first_count
+        ]
     return growth

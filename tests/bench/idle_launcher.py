@@ -61,14 +61,16 @@ async def _measure(home: pathlib.Path, seconds: float) -> tuple[Wakeups, Wakeups
     return running, paused
 
 
-def _report(report: Report, name: str, seen: Wakeups, more: dict[str, Any]) -> None:
+def _report(report: Report, name: str, wakeups: Wakeups, more: dict[str, Any]) -> None:
     report(
         {
             "name": name,
-            "value": round(seen.per_second, 2),
+            "value": round(wakeups.per_second, 2),
             "unit": "wakes of a thread a second",
-            "seconds": round(seen.seconds, 1),
-            "by_thread": sorted(([one, count] for one, count in seen.by_thread.items()), key=lambda row: -row[1]),
+            "seconds": round(wakeups.seconds, 1),
+            "by_thread": sorted(
+                ([thread, count] for thread, count in wakeups.by_thread.items()), key=lambda row: -row[1]
+            ),
             **more,
         }
     )

@@ -70,7 +70,8 @@ def _report_processor(
         return [f"processes came or went: {sorted(before.keys() ^ after.keys())}"]
     vms, seconds = over
     spent = {
-        who: (after[who].processor_seconds - footprint.processor_seconds) / seconds for who, footprint in before.items()
+        process: (after[process].processor_seconds - footprint.processor_seconds) / seconds
+        for process, footprint in before.items()
     }
     percent = sum(spent.values()) * 100
     report(

@@ -42,8 +42,8 @@ def run(report: Callable[[dict[str, Any]], None]) -> None:
             "unit": "s",
             "rounds": ROUNDS,
         }
-        beside = {"peer": round(floor, 2), "peer_is": "etcd and kube-apiserver alone, same run"}
-        report({**figure, **beside, "ratio": round(ratio, 2), "target": AT_MOST[name]})
+        peer = {"peer": round(floor, 2), "peer_is": "etcd and kube-apiserver alone, same run"}
+        report({**figure, **peer, "ratio": round(ratio, 2), "target": AT_MOST[name]})
     missed = {name: round(ratio, 2) for name, ratio in ratios.items() if ratio > AT_MOST[name]}
     assert not missed, f"in floors, at most {AT_MOST}: {missed}"
 
@@ -63,7 +63,7 @@ def _life(lab: Lab) -> dict[str, float]:
     return {"ready": ready, "first_pod": first_pod, "mended": mended, "down": down}
 
 
-def _seconds(what: Callable[[], object]) -> float:
+def _seconds(act: Callable[[], object]) -> float:
     began = time.monotonic()
-    what()
+    act()
     return time.monotonic() - began

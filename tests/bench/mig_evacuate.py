@@ -52,14 +52,14 @@ def measure(cluster: Cluster, report: Report) -> None:
         *("drain", leaves, "--ignore-daemonsets", "--delete-emptydir-data", f"--timeout={LIMIT_SECONDS}s"),
         "--pod-selector=kubevirt.io=virt-launcher",
     )
-    taken = time.monotonic() - began
-    moved = [cluster.get("vmi", name) or {} for name in names]
-    elsewhere = sum(item.get("status", {}).get("nodeName") == stays for item in moved)
+    seconds = time.monotonic() - began
+    vmis = [cluster.get("vmi", name) or {} for name in names]
+    moved = sum(vmi.get("status", {}).get("nodeName") == stays for vmi in vmis)
     cluster.kubectl("uncordon", leaves)
     cluster.kubectl("delete", "vm", *names)
-    _report(report, taken, call, pod, many)
-    if elsewhere != many:
-        raise AssertionError(f"{elsewhere} of {many} have moved")
+    _report(report, seconds, call, pod, many)
+    if moved != many:
+        raise AssertionError(f"{moved} of {many} have moved")
 
 
 def _an_evacuee(name: str) -> dict[str, Any]:
@@ -70,20 +70,20 @@ def _an_evacuee(name: str) -> dict[str, Any]:
     return vm
 
 
-def _report(report: Report, taken: float, call: float, pod: float, many: int) -> None:
-    ratio = taken / (many * (call + pod))
+def _report(report: Report, seconds: float, call: float, pod: float, many: int) -> None:
+    ratio = seconds / (many * (call + pod))
     report(
         {
             "name": "mig-evacuate-10",
-            "value": round(taken, 1),
+            "value": round(seconds, 1),
             "unit": "s (kubectl drain)",
-            "each": round(taken / many, 2),
+            "each": round(seconds / many, 2),
             "peer": round(many * (call + pod), 1),
             "peer_is": "a bare Pod and libvirt's call for one such guest, so many times, same run",
             "vms": many,
             "ratio": round(ratio, 2),
             "target": RATIO_AT_MOST,
-            "ratio_to_calls_alone": round(taken / (many * call), 2),
+            "ratio_to_calls_alone": round(seconds / (many * call), 2),
         }
     )
     if ratio > RATIO_AT_MOST:

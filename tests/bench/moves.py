@@ -78,8 +78,8 @@ def floor_of(cluster: Cluster, name: str) -> Iterator[Bare]:
     with tempfile.TemporaryDirectory() as directory:
         home = Path(directory)
         home.chmod(0o755)
-        here, there, *_unused = sorted(cluster.nodes, key=lambda node: node != pod["spec"]["nodeName"])
-        source, target = (_as_its_pod(cluster, pod, node) for node in (here, there))
+        source_node, target_node, *_unused = sorted(cluster.nodes, key=lambda node: node != pod["spec"]["nodeName"])
+        source, target = (_as_its_pod(cluster, pod, node) for node in (source_node, target_node))
         floor = Bare(built_images(home / "images"), home, decode_vmi(vmi), plan, source, target)
         floor.warm_up()
         yield floor
@@ -97,9 +97,9 @@ def _as_its_pod(cluster: Cluster, pod: Object, node: str) -> Place:
 
 def a_bare_pod(cluster: Cluster, name: str) -> float:
     """Return the seconds until a Pod of the launcher's shape has started."""
-    taken = timed(cluster, (PODS, PODS), bare_pod(name, NAMESPACE), has_started)
+    seconds = timed(cluster, (PODS, PODS), bare_pod(name, NAMESPACE), has_started)
     cluster.kubectl("delete", "pod", name, "-n", NAMESPACE)
-    return taken
+    return seconds
 
 
 def _move(cluster: Cluster, name: str) -> Moved:
@@ -111,15 +111,15 @@ def _move(cluster: Cluster, name: str) -> Moved:
         "metadata": {"name": name, "namespace": NAMESPACE},
         "spec": {"vmiName": NAME},
     }
-    here = Path(run_directory(lab, source), SERIAL_LOG)
+    source_log = Path(run_directory(lab, source), SERIAL_LOG)
     with Ticks(lambda: _logs(cluster)) as ticks:
-        total = timed(cluster, (MIGRATIONS, MIGRATIONS), body, lambda item: _is_over(item, name))
+        total = timed(cluster, (MIGRATIONS, MIGRATIONS), body, lambda migration: _is_over(migration, name))
         target = _granted(cluster)
-        there = Path(run_directory(lab, target), SERIAL_LOG)
-        cluster.eventually(lambda: ticks.count(there) > TICKS, what="the guest ticks on")
+        target_log = Path(run_directory(lab, target), SERIAL_LOG)
+        cluster.eventually(lambda: ticks.count(target_log) > TICKS, what="the guest ticks on")
     libvirtd = libvirt_of(lab, target)
     try:
-        moved = Moved(total, ticks.gap(here, there), downtime_of(libvirtd.listAllDomains()[0]))
+        moved = Moved(total, ticks.gap(source_log, target_log), downtime_of(libvirtd.listAllDomains()[0]))
     finally:
         libvirtd.close()
     cluster.wait_gone("pod", source["metadata"]["name"])
@@ -131,7 +131,7 @@ def _granted(cluster: Cluster) -> Object:
     vmi = cluster.get("vmi", NAME)
     assert vmi is not None
     (uid,) = vmi["status"]["activePods"]
-    return next(item for item in cluster.list("pods", "-n", NAMESPACE) if item["metadata"]["uid"] == uid)
+    return next(pod for pod in cluster.list("pods", "-n", NAMESPACE) if pod["metadata"]["uid"] == uid)
 
 
 def _is_over(migration: Object, name: str) -> bool:
@@ -153,8 +153,8 @@ def _logs(cluster: Cluster) -> list[Path]:
 def _report_total(
     report: Report, name: str, ours: list[Moved], bare: list[Moved], pods: list[float], at_most: float
 ) -> float:
-    took = [item.total for item in ours]
-    total, call, pod = (statistics.median(some) for some in (took, [item.total for item in bare], pods))
+    took = [migration.total for migration in ours]
+    total, call, pod = (statistics.median(seconds) for seconds in (took, [migration.total for migration in bare], pods))
     ratio = total / (call + pod)
     report(
         {
@@ -177,7 +177,13 @@ def _report_total(
 
 def _report_downtime(report: Report, name: str, ours: list[Moved], bare: list[Moved]) -> None:
     figures: dict[str, Any] = {"name": f"{name}-downtime"}
-    for way in ("stood", "by_libvirt"):
-        mine, theirs = (statistics.median(getattr(item, way) for item in some) for some in (ours, bare))
-        figures |= {way: round(mine * 1e3), f"{way}_bare": round(theirs * 1e3), f"{way}_ratio": round(mine / theirs, 2)}
+    for measure in ("stood", "by_libvirt"):
+        our_median, bare_median = (
+            statistics.median(getattr(migration, measure) for migration in migrations) for migrations in (ours, bare)
+        )
+        figures |= {
+            measure: round(our_median * 1e3),
+            f"{measure}_bare": round(bare_median * 1e3),
+            f"{measure}_ratio": round(our_median / bare_median, 2),
+        }
     report(figures | {"unit": "ms (medians; stood: between two ticks of the guest, of 20 ms each)"})

@@ -105,8 +105,8 @@ def run(report: Report) -> None:
     """
     with deployed("bench") as cluster:
         starts, floors, calls = _measure(cluster)
-        lives = [writes(cluster.audit_log, f"bench-{number}").total() for number in range(1, ROUNDS + 1)]
-    failures = [*_report_start(report, starts, floors), *_report_writes(report, calls, lives)]
+        life_writes = [writes(cluster.audit_log, f"bench-{number}").total() for number in range(1, ROUNDS + 1)]
+    failures = [*_report_start(report, starts, floors), *_report_writes(report, calls, life_writes)]
     if failures:
         raise AssertionError("; ".join(failures))
 
@@ -148,14 +148,14 @@ def _report_start(report: Report, starts: list[float], floors: list[float]) -> l
     return [f"a start takes {ratio:.2f} times as long as a bare Pod"] if ratio > RATIO_AT_MOST else []
 
 
-def _report_writes(report: Report, calls: list[int], lives: list[int]) -> list[str]:
+def _report_writes(report: Report, calls: list[int], life_writes: list[int]) -> list[str]:
     of_a_start = statistics.median(calls)
     report(
         {
             "name": "cp-calls",
             "value": of_a_start,
             "unit": "writes per VM start",
-            "whole_life": statistics.median(lives),
+            "whole_life": statistics.median(life_writes),
             "peer": UPSTREAM_WRITES,
             "peer_is": "KubeVirt 1.9, one start, counted from its sources",
             "ratio": round(of_a_start / UPSTREAM_WRITES, 2),

@@ -69,8 +69,8 @@ def run(report: Report) -> None:
     """
     looks: dict[int, float] = {}
     for outstanding in (FEW, MANY):
-        stage = a_stage(outstanding)
-        looks[outstanding] = microseconds(lambda number: stage[1].indexed("owner", f"owner-{number % FEW}"))  # noqa: B023
+        cache = a_stage(outstanding)
+        looks[outstanding] = microseconds(lambda number: cache[1].indexed("owner", f"owner-{number % FEW}"))  # noqa: B023
     report(
         {
             "name": "overlay-by-owner",
@@ -94,6 +94,6 @@ def run(report: Report) -> None:
     began = time.perf_counter()
     store.move(3 * MANY)
     ended = (time.perf_counter() - began) / MANY * 1e6
-    report({"name": "overlay-end", "value": round(ended, 2), "unit": "us per answer that ends unconfirmed"})
+    report({"name": "overlay-end", "value": round(ended, 2), "unit": "us per response that ends unconfirmed"})
     if looks[MANY] > MICROSECONDS_AT_MOST:
-        raise AssertionError(f"{looks[MANY]:.2f} us per look with {MANY} answers outstanding")
+        raise AssertionError(f"{looks[MANY]:.2f} us per look with {MANY} unconfirmed responses")

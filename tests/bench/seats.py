@@ -57,11 +57,13 @@ class Seats:
 
     def start(self, name: str) -> float:
         """Start it; return the seconds until it is Running."""
-        return self._until(name, lambda: self.want(name, "Always"), lambda item: phase_of(item["object"]) == "Running")
+        return self._until(
+            name, lambda: self.want(name, "Always"), lambda event: phase_of(event["object"]) == "Running"
+        )
 
     def stop(self, name: str) -> float:
         """Stop it; return the seconds until its instance is gone."""
-        return self._until(name, lambda: self.want(name, "Halted"), lambda item: item["type"] == "DELETED")
+        return self._until(name, lambda: self.want(name, "Halted"), lambda event: event["type"] == "DELETED")
 
     def want(self, name: str, run_strategy: str) -> None:
         """Set the run strategy."""
@@ -86,7 +88,7 @@ class Seats:
     def _tell(self, name: str, verb: str, *, is_paused: bool) -> float:
         with closing(self._libvirt(name)) as libvirtd:
             (domain,) = libvirtd.listAllDomains()
-            return self._until(name, getattr(domain, verb), lambda item: _is_paused(item["object"]) == is_paused)
+            return self._until(name, getattr(domain, verb), lambda event: _is_paused(event["object"]) == is_paused)
 
     def wait_gone(self, name: str) -> None:
         """Wait until it has no instance."""
@@ -95,7 +97,7 @@ class Seats:
     def wait_running(self, count: int) -> None:
         """Wait until `count` instances run."""
         self._cluster.eventually(
-            lambda: sum(phase_of(item) == "Running" for item in self._list()) >= count,
+            lambda: sum(phase_of(vmi) == "Running" for vmi in self._list()) >= count,
             what=f"{count} instances in {self._namespace} run",
         )
 
@@ -113,7 +115,7 @@ class Seats:
         for event in api.watch(self._vmis, resource_version=version, seconds=LIMIT_SECONDS):
             if event["object"]["metadata"].get("name") == name and is_done(event):
                 return time.monotonic() - began
-        raise NotYet(f"nothing came of it within {LIMIT_SECONDS} s: {self._cluster.get('vmi', name, self._namespace)}")
+        raise NotYet(f"no such change within {LIMIT_SECONDS} s: {self._cluster.get('vmi', name, self._namespace)}")
 
     def _libvirt(self, name: str) -> Any:
         return libvirt_of(self._lab, self._cluster.launcher(name, self._namespace))
@@ -142,4 +144,4 @@ def phase_of(vmi: Object) -> str:
 
 def _is_paused(vmi: Object) -> bool:
     conditions = vmi.get("status", {}).get("conditions") or ()
-    return any((item["type"], item["status"]) == ("Paused", "True") for item in conditions)
+    return any((condition["type"], condition["status"]) == ("Paused", "True") for condition in conditions)

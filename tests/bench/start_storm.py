@@ -67,7 +67,7 @@ class Storm:
         self.api = TimedApi(self.store)
         self.caches = {resource: cache.Store(resource, INDEXES.get(resource)) for resource in RESOURCES}
         self._read = dict.fromkeys(RESOURCES, 0)
-        overlays = {one: ReadYourWritesCache(kept) for one, kept in self.caches.items()}
+        overlays = {resource: ReadYourWritesCache(store) for resource, store in self.caches.items()}
         remembering = ReadYourWritesApi(self.api, overlays)
         deps = Dependencies(
             caches=overlays,
@@ -84,8 +84,8 @@ class Storm:
         self._queues = [WorkQueue(BackOff(lambda: 0.5)) for _unused in controllers]
         for index, controller in enumerate(controllers):
             controller.connect(deps, self._reconcilers[index], self._enqueue(index), is_watched=overlays.__contains__)
-        for kept in self.caches.values():
-            kept.synced = True
+        for store in self.caches.values():
+            store.synced = True
         spec = {"domain": {"memory": {"guest": "64Mi"}}}
         for number in range(vms):
             vm = {"metadata": {"name": f"vm-{number}"}, "spec": {"runStrategy": "Always", "template": {"spec": spec}}}
@@ -110,17 +110,17 @@ class Storm:
     def _deliver(self, without: Resource | None) -> bool:
         moved = False
         history = self.store.history
-        for resource, kept in self.caches.items():
+        for resource, store in self.caches.items():
             if resource == without:
                 continue
-            news, self._read[resource] = history[self._read[resource] :], len(history)
-            for change in (item for item in news if item.resource == resource):
+            changes, self._read[resource] = history[self._read[resource] :], len(history)
+            for change in (change for change in changes if change.resource == resource):
                 moved = True
                 if change.after is None:
-                    kept.remove(change.key, change.raw)
+                    store.remove(change.key, change.raw)
                 else:
-                    kept.put(change.raw)
-                kept.move(change.version)
+                    store.put(change.raw)
+                store.move(change.version)
         return moved
 
     def _work(self) -> bool:
@@ -148,7 +148,7 @@ def milliseconds_per_vm(vms: int) -> float:
     storm.settle()
     spent = time.process_time() - began - apart - storm.api.seconds
     if storm.phases() != {"Scheduled"}:
-        raise RuntimeError(f"not every machine came to its node: {storm.phases()}")
+        raise RuntimeError(f"not every machine is Scheduled: {storm.phases()}")
     return spent / vms * 1000
 
 

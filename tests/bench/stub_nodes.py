@@ -81,7 +81,7 @@ class StubNodes:
             doing.close()
             return
         self._done.add((uid, what))
-        task = asyncio.create_task(_whatever(doing))
+        task = asyncio.create_task(_ignore_missing(doing))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
@@ -131,7 +131,7 @@ class StubNodes:
                 self._on_vmi(key, None, newer)
 
 
-async def _whatever(doing: Coroutine[Any, Any, None]) -> None:
+async def _ignore_missing(doing: Coroutine[Any, Any, None]) -> None:
     """Run it; ignore objects that are gone."""
     try:
         await doing

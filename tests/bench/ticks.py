@@ -56,12 +56,12 @@ class Ticks:
         searched = 0.0
         while not self._is_over.wait(LOOK_SECONDS):
             if time.monotonic() - searched > SEARCH_SECONDS:
-                for item in self._find():
-                    self._sizes.setdefault(item, 0)
+                for log in self._find():
+                    self._sizes.setdefault(log, 0)
                 searched = time.monotonic()
             for path, size in self._sizes.items():
                 with suppress(OSError):  # its launcher has ended
-                    now = path.stat().st_size
-                    if now != size:
-                        self._sizes[path] = now
+                    new_size = path.stat().st_size
+                    if new_size != size:
+                        self._sizes[path] = new_size
                         self._seen.append((time.monotonic(), path))

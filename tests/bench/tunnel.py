@@ -83,16 +83,16 @@ def _measure(
         results: dict[str, Queue[float]] = {name: _context.Queue() for name in ("reader", "target", "source")}
         reader = _begin(_read, home, results["reader"])
         results["reader"].get(timeout=SECONDS)
-        there = _begin(target, home, pairs, results["target"])
-        here = _begin(source, home, pairs, int(results["target"].get(timeout=SECONDS)), results["source"])
+        target_process = _begin(target, home, pairs, results["target"])
+        source_process = _begin(source, home, pairs, int(results["target"].get(timeout=SECONDS)), results["source"])
         results["source"].get(timeout=SECONDS)
         writer = _begin(_write, home)
         try:
             rate = results["reader"].get(timeout=SECONDS)
-            used = _used(there.pid) + _used(here.pid)
+            used = _used(target_process.pid) + _used(source_process.pid)
             waited = results["source"].get(timeout=SECONDS)
         finally:
-            for process in (writer, here, there, reader):
+            for process in (writer, source_process, target_process, reader):
                 process.terminate()
                 process.join()
     return {"rate": rate, "used": used, "waited": waited}
@@ -186,8 +186,8 @@ def _bare_source(home: str, _pairs: dict[str, SelfSignedPair], port: int, answer
         answers.put(0.0)
         answers.put(0.0)
         connection, _unused = listening.accept()
-    with connection, socket.create_connection(("127.0.0.1", port)) as there:
-        _copy(connection, there)
+    with connection, socket.create_connection(("127.0.0.1", port)) as target:
+        _copy(connection, target)
 
 
 def _copy(source: socket.socket, target: socket.socket) -> None:

@@ -127,16 +127,16 @@ def _measure(way: Way, pairs: dict[str, SelfSignedPair]) -> Measurement:
             if not way.is_half:
                 processes.append(_begin(_read, home, way, results["reader"]))
                 results["reader"].get(timeout=SECONDS)
-            there = _begin(_discard if way.is_half else _target, home, way, pairs, results["target"])
-            processes.append(there)
-            here = _begin(
+            target_process = _begin(_discard if way.is_half else _target, home, way, pairs, results["target"])
+            processes.append(target_process)
+            source_process = _begin(
                 _source, home, way, pairs, int(results["target"].get(timeout=SECONDS)), results["source"], is_over
             )
-            processes.append(here)
+            processes.append(source_process)
             results["source"].get(timeout=SECONDS)
             processes.append(_begin(_write, home, way))
             rate = results["target" if way.is_half else "reader"].get(timeout=SECONDS)
-            ends = [here] if way.is_half else [here, there]
+            ends = [source_process] if way.is_half else [source_process, target_process]
             used = sum(_used(end.pid) for end in ends)
             busiest = max(_busiest(end.pid) for end in ends)
             is_over.set()

@@ -87,7 +87,7 @@ def _is_left(cluster: Cluster, observer: Observer) -> list[str]:
     try:
         cluster.eventually(lambda: not left(), what="nothing is left")
     except NotYet:
-        return [f"left: {item}" for item in left()]
+        return [f"left: {name}" for name in left()]
     return []
 
 

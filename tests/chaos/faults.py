@@ -37,9 +37,9 @@ class Faults:
     def act(self) -> None:
         """Heal faults that are over, and inject one when it is time."""
         now = time.monotonic()
-        for item in [item for item in self._undo if item[0] <= now]:
-            self._undo.remove(item)
-            item[1]()
+        for fault in [fault for fault in self._undo if fault[0] <= now]:
+            self._undo.remove(fault)
+            fault[1]()
         if now < self._next:
             return
         self._next = now + self.dice.uniform(*APART_SECONDS)
@@ -73,7 +73,7 @@ class Faults:
         program = self.dice.choice(("kubelet", "containerd", "kube-apiserver", "etcd"))
         where = ("--node", self._node()) if program in ("kubelet", "containerd") else ()
         if program == "kubelet" and not self._are_schedulable():
-            return  # a restarted kubelet ends Pods that its node's labels would not admit (docs/architecture.md)
+            return  # a restarted kubelet ends Pods that its node's labels do not admit
         self.journal.note(f"kill {program} {' '.join(where)}")
         self.cluster.lab("kill", *where, program)
 

@@ -107,15 +107,15 @@ class Journeys:
 
         The console keeps old output after the end of a guest: the counter must be seen to grow.
         """
-        known, seen_first = self.counters[name], dict[str, int]()
+        last, first_seen = self.counters[name], dict[str, int]()
 
         def counts_on() -> bool:
-            seen = self._count(name)
-            if seen is None or (not may_end and (seen[0] != known[0] or seen[1] <= known[1])):
+            current = self._count(name)
+            if current is None or (not may_end and (current[0] != last[0] or current[1] <= last[1])):
                 return False
-            if seen[1] <= seen_first.setdefault(*seen):
+            if current[1] <= first_seen.setdefault(*current):
                 return False
-            self.counters[name] = seen
+            self.counters[name] = current
             return True
 
         try:
@@ -123,7 +123,7 @@ class Journeys:
             self.cluster.eventually(counts_on, what=f"{name} goes on")
         except NotYet:
             vmi = self.cluster.get("vmi", name)
-            self.wrong.append(f"{name} was {known}, and is {self._count(name)} after {migration}: {vmi}")
+            self.wrong.append(f"{name} was {last}, and is {self._count(name)} after {migration}: {vmi}")
         self.journal.answer(str(self.counters[name]))
 
     def _is_whole(self) -> bool:
@@ -169,7 +169,7 @@ class Journeys:
         seconds = self.dice.uniform(1.0, 8.0)
         side = "source" if where == source else "target"
 
-        def nothing_named(name: str, do: Callable[[], object]) -> Callable[[], None]:
+        def named(name: str, do: Callable[[], object]) -> Callable[[], None]:
             def fault() -> None:
                 do()
 
@@ -178,24 +178,22 @@ class Journeys:
 
         faults: list[tuple[Callable[[], None] | None, bool]] = [
             (None, False),
-            (nothing_named(f"kill {part} of the {side}", lambda: self._signal(where, signal.SIGKILL, part)), False),
-            (nothing_named(f"kill {part} of the {side}", lambda: self._signal(where, signal.SIGKILL, part)), False),
+            (named(f"kill {part} of the {side}", lambda: self._signal(where, signal.SIGKILL, part)), False),
+            (named(f"kill {part} of the {side}", lambda: self._signal(where, signal.SIGKILL, part)), False),
             (
-                nothing_named(
-                    "kill virt-controller", lambda: self._signal(controller, signal.SIGKILL, "virt-controller")
-                ),
+                named("kill virt-controller", lambda: self._signal(controller, signal.SIGKILL, "virt-controller")),
                 False,
             ),
-            (nothing_named("kill kube-apiserver", lambda: self.cluster.lab("kill", "kube-apiserver")), False),
-            (nothing_named("kill QEMU of the target", lambda: self._signal(other, signal.SIGKILL, "qemu", uid)), True),
-            (nothing_named("kill QEMU of the source", lambda: self._signal(source, signal.SIGKILL, "qemu", uid)), True),
+            (named("kill kube-apiserver", lambda: self.cluster.lab("kill", "kube-apiserver")), False),
+            (named("kill QEMU of the target", lambda: self._signal(other, signal.SIGKILL, "qemu", uid)), True),
+            (named("kill QEMU of the source", lambda: self._signal(source, signal.SIGKILL, "qemu", uid)), True),
             (
-                nothing_named(f"stop virt-handler of the {side}", lambda: self._stop(where, "virt-handler", seconds)),
+                named(f"stop virt-handler of the {side}", lambda: self._stop(where, "virt-handler", seconds)),
                 False,
             ),
-            (nothing_named(f"stop QEMU of the {side}", lambda: self._stop(where, "qemu", seconds, uid)), False),
-            (nothing_named(f"freeze the {side}", lambda: self._break(where, "freeze", "thaw", seconds)), False),
-            (nothing_named(f"cut the {side} off", lambda: self._break(where, "cut", "heal", seconds)), False),
+            (named(f"stop QEMU of the {side}", lambda: self._stop(where, "qemu", seconds, uid)), False),
+            (named(f"freeze the {side}", lambda: self._break(where, "freeze", "thaw", seconds)), False),
+            (named(f"cut the {side} off", lambda: self._break(where, "cut", "heal", seconds)), False),
         ]
         return self.dice.choice(faults)
 

@@ -34,17 +34,17 @@ class Motion:
     def look(self, guests: list[Guest]) -> None:
         """Compare with the last look."""
         moved = [guest for guest in guests if self._has_run(guest)]
-        for item in moved:
-            if item in self._at_rest[item.machine]:
-                self.doubles.append(f"{item} runs, and {self._runner[item.machine]} has run before")
-        for machine in {item.machine for item in moved}:
-            self._follow(machine, [item for item in moved if item.machine == machine])
+        for mover in moved:
+            if mover in self._at_rest[mover.machine]:
+                self.doubles.append(f"{mover} runs, and {self._runner[mover.machine]} has run before")
+        for machine in {mover.machine for mover in moved}:
+            self._follow(machine, [mover for mover in moved if mover.machine == machine])
         self._used = {guest: self._used[guest] for guest in guests if guest in self._used}
 
     def _follow(self, machine: str, moved: list[Guest]) -> None:
         """When the guest switches between two looks, both have executed: the one that did not before is the new one."""
         before = self._runner.get(machine)
-        others = [item for item in moved if item != before]
+        others = [guest for guest in moved if guest != before]
         if len(others) > 1:
             self.doubles.append(f"two guests of one machine begin to run: {others}")
         if not others:

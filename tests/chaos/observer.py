@@ -62,13 +62,13 @@ class Observer:
             life.is_over = life.is_over or (life.last < now and not self._is_alive(guest))
         return guests
 
-    def _compare(self, found: list[Guest]) -> None:
+    def _compare(self, guests: list[Guest]) -> None:
         """Report two guests of one machine. A look takes a moment: both must still be there after it."""
         by_machine = defaultdict[str, list[Guest]](list)
-        for item in found:
-            by_machine[item.machine].append(item)
+        for guest in guests:
+            by_machine[guest.machine].append(guest)
         for several in by_machine.values():
-            alive = [item for item in several if self._is_alive(item)] if len(several) > 1 else several
+            alive = [guest for guest in several if self._is_alive(guest)] if len(several) > 1 else several
             text = f"two guests of one machine: {alive}"
             if len(alive) > 1 and text not in self.doubles:
                 self.doubles.append(text)
@@ -91,8 +91,8 @@ class Observer:
             began = int((self.proc / str(pid) / "stat").read_text().rpartition(")")[2].split()[19])
         except (OSError, ValueError):
             return None
-        _unused, here, rest = groups.partition(f"/{lab_group(self.lab)}/")
-        if not here:
+        _unused, is_in_lab, rest = groups.partition(f"/{lab_group(self.lab)}/")
+        if not is_in_lab:
             return None
         instance = words[words.index("-name") + 1].removeprefix("guest=").partition(",")[0]
         return Guest(words[words.index("-uuid") + 1], instance, rest.partition("/")[0], pid, began)

@@ -77,16 +77,16 @@ class People:
         name, strategy = self.dice.choice(NAMES), self.dice.choice(STRATEGIES)
         kind = self.dice.choice(("vm", "vm", "vm", "vmirs", "vmi"))
         template = a_vm(name)["spec"]["template"]
-        made: dict[str, Any] = a_vm(name, runStrategy=strategy)
+        manifest: dict[str, Any] = a_vm(name, runStrategy=strategy)
         if kind == "vmirs":
             spec = {"replicas": 2, "selector": {"matchLabels": {"app": SET}}, "template": template}
             template["metadata"]["labels"] = {"app": SET}
-            made |= {"kind": "VirtualMachineInstanceReplicaSet", "metadata": {"name": SET}, "spec": spec}
+            manifest |= {"kind": "VirtualMachineInstanceReplicaSet", "metadata": {"name": SET}, "spec": spec}
         elif kind == "vmi":
-            made |= {"kind": "VirtualMachineInstance", "metadata": {"name": BARE}, "spec": template["spec"]}
+            manifest |= {"kind": "VirtualMachineInstance", "metadata": {"name": BARE}, "spec": template["spec"]}
         ends = (f"vm/{name}",) if strategy == "Halted" else ()  # an orphaned instance then belongs to it
-        what = f"create {kind}/{made['metadata']['name']} {strategy if kind == 'vm' else ''}"
-        self._kubectl(what, ends, "create", "-f", "-", given=json.dumps(made))
+        what = f"create {kind}/{manifest['metadata']['name']} {strategy if kind == 'vm' else ''}"
+        self._kubectl(what, ends, "create", "-f", "-", given=json.dumps(manifest))
 
     def _power(self) -> None:
         verb, name = self.dice.choice(VERBS), self.dice.choice(NAMES)
@@ -144,7 +144,7 @@ class People:
         result = self.cluster.try_kubectl(
             "get", "pod", "-n", NAMESPACE, "-l", label, "-o", "name", QUICK
         ).stdout.split()
-        for pod in (item.removeprefix("pod/") for item in result[:1]):
+        for pod in (line.removeprefix("pod/") for line in result[:1]):
             body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": pod, "namespace": NAMESPACE}}
             path = f"/api/v1/namespaces/{NAMESPACE}/pods/{pod}/eviction"
             self._kubectl(f"evict pod of vmi/{name}", ends, "create", "--raw", path, "-f", "-", given=json.dumps(body))

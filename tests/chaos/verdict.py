@@ -66,30 +66,32 @@ def _of_vm(vm: Object, vmi: Object | None) -> str:
     return f"vm/{name} has still to do {requests}" if requests else ""
 
 
-def _of_set(one: Object, vmis: list[Object]) -> str:
-    name, wanted = one["metadata"]["name"], one["spec"].get("replicas", 1)
-    count = sum(_owner(vmi) == one["metadata"]["uid"] and vmi["status"].get("phase") == "Running" for vmi in vmis)
-    if one["spec"].get("paused") or count == wanted == one["status"].get("readyReplicas", 0):
+def _of_set(replica_set: Object, vmis: list[Object]) -> str:
+    name, replicas = replica_set["metadata"]["name"], replica_set["spec"].get("replicas", 1)
+    count = sum(
+        _owner(vmi) == replica_set["metadata"]["uid"] and vmi["status"].get("phase") == "Running" for vmi in vmis
+    )
+    if replica_set["spec"].get("paused") or count == replicas == replica_set["status"].get("readyReplicas", 0):
         return ""
-    return f"vmirs/{name} wants {wanted}, {count} run, it says {one['status'].get('readyReplicas', 0)}"
+    return f"vmirs/{name} wants {replicas}, {count} run, it says {replica_set['status'].get('readyReplicas', 0)}"
 
 
 def _of_guests(guests: list[Guest], vmis: list[Object]) -> list[str]:
     running = sorted(vmi["metadata"]["uid"] for vmi in vmis if vmi["status"].get("phase") == "Running")
-    there = sorted(guest.instance for guest in guests)
-    return [] if running == there else [f"{running} run, and the guests are {there}"]
+    observed = sorted(guest.instance for guest in guests)
+    return [] if running == observed else [f"{running} run, and the guests are {observed}"]
 
 
 def _of_pods(pods: list[Object], vmis: list[Object]) -> list[str]:
     uids = {vmi["metadata"]["uid"] for vmi in vmis}
     going = [pod["metadata"]["name"] for pod in pods if pod["status"].get("phase") in ("Pending", "Running")]
     alive = [_owner(pod) for pod in pods if pod["metadata"]["name"] in going]
-    twice = {item for item in alive if alive.count(item) > 1}
-    remaining = {item for item in alive if item not in uids}
+    twice = {owner for owner in alive if alive.count(owner) > 1}
+    remaining = {owner for owner in alive if owner not in uids}
     return (
         [f"launchers without an instance, or two of one: {twice | remaining} of {going}"] if twice | remaining else []
     )
 
 
-def _owner(one: Object) -> str:
-    return next((str(ref["uid"]) for ref in one["metadata"].get("ownerReferences", ()) if ref.get("controller")), "")
+def _owner(obj: Object) -> str:
+    return next((str(ref["uid"]) for ref in obj["metadata"].get("ownerReferences", ()) if ref.get("controller")), "")

@@ -29,8 +29,10 @@ def writes(log: Path, namespace: str) -> Counter[tuple[str, str, str]]:
 
 def times(log: Path, namespace: str, resource: str) -> list[datetime]:
     """Return when our components created objects of a resource in a namespace, sorted."""
-    made = (event for _unused, event in _accepted(log, namespace) if event["verb"] == "create")
-    timestamps = (item["requestReceivedTimestamp"] for item in made if item["objectRef"]["resource"] == resource)
+    creations = (event for _unused, event in _accepted(log, namespace) if event["verb"] == "create")
+    timestamps = (
+        creation["requestReceivedTimestamp"] for creation in creations if creation["objectRef"]["resource"] == resource
+    )
     return sorted(map(datetime.fromisoformat, timestamps))
 
 

@@ -61,13 +61,13 @@ for pid in filter(str.isdigit, os.listdir("/proc")):
         line = open(f"/proc/{pid}/cmdline").read()
     except OSError:
         continue
-    guest = re.search("guest=([0-9a-f-]{36})", line)  # none where libvirt asks a QEMU what it can do
+    guest = re.search("guest=([0-9a-f-]{36})", line)  # none in a QEMU that libvirt probes for its capabilities
     if line.startswith("/usr/bin/qemu-system-x86_64") and guest:
         found.append(guest.group(1))
 print(json.dumps(found))
 """
 
-TELL = """
+REQUEST = """
 import sys, urllib.request
 
 urllib.request.urlopen(sys.argv[1], timeout=30).read()
@@ -128,8 +128,8 @@ class Cluster:
             output = self.try_kubectl(
                 *("logs", "-n", namespace, "-l", f"vmi.kubevirt.io/id={name}", "-c", "compute", "--tail=15")
             )
-            seen = json.dumps(self.get(kind, name, namespace))
-            raise NotYet(f"{kind}/{name} {path} is not {value}: {done.stderr}\n{output.stdout[-1500:]}\n{seen}")
+            obj = json.dumps(self.get(kind, name, namespace))
+            raise NotYet(f"{kind}/{name} {path} is not {value}: {done.stderr}\n{output.stdout[-1500:]}\n{obj}")
 
     def wait_gone(self, kind: str, name: str, *, seconds: float = LIMIT_SECONDS, namespace: str = "default") -> None:
         """Wait by watch until an object is gone."""
@@ -158,7 +158,7 @@ class Cluster:
     def events(self, uid: str, namespace: str = "default") -> list[tuple[str, str, str]]:
         """Return the Events of an object, oldest first: type, reason and message of each."""
         events = self.list("events", "-n", namespace, "--field-selector", f"involvedObject.uid={uid}")
-        events.sort(key=lambda item: int(item["metadata"]["resourceVersion"]))
+        events.sort(key=lambda event: int(event["metadata"]["resourceVersion"]))
         return [(event["type"], event["reason"], event["message"]) for event in events]
 
     def eventually(self, look: Any, *, what: str, seconds: float = LIMIT_SECONDS) -> Any:
@@ -167,15 +167,15 @@ class Cluster:
         Errors of kubectl are retried: a restarted kubelet does not know its Pods yet.
         """
         deadline = time.monotonic() + seconds
-        trouble: KubectlFailed | None = None
+        last_error: KubectlFailed | None = None
         while True:
             try:
-                if answer := look():
-                    return answer
+                if value := look():
+                    return value
             except KubectlFailed as error:
-                trouble = error
+                last_error = error
             if time.monotonic() > deadline:
-                raise NotYet(f"not within {seconds} s: {what}") from trouble
+                raise NotYet(f"not within {seconds} s: {what}") from last_error
             time.sleep(0.1)
 
     def launcher(self, vmi: str, namespace: str = "default") -> dict[str, Any]:
@@ -186,9 +186,9 @@ class Cluster:
         pods = self.list("pods", "-n", namespace, "-l", f"kubevirt.io=virt-launcher,vmi.kubevirt.io/id={vmi}")
         alive = [pod for pod in pods if pod["status"]["phase"] in ("Pending", "Running")]
         status = (self.get("vmi", vmi, namespace) or {}).get("status", {})
-        mine = [pod for pod in alive if pod["metadata"]["uid"] in status.get("activePods", {})] or alive
-        assert len(mine) == 1, f"{len(mine)} launchers of {vmi}"
-        return mine[0]
+        owners = [pod for pod in alive if pod["metadata"]["uid"] in status.get("activePods", {})] or alive
+        assert len(owners) == 1, f"{len(owners)} launchers of {vmi}"
+        return owners[0]
 
     def subresource(
         self, name: str, verb: str, namespace: str = "default", body: str = "{}", of: str = "virtualmachines"
@@ -236,7 +236,7 @@ class Cluster:
 
     def _unready(self) -> list[str]:
         """Return the control plane's Pods that are not Ready, without those being deleted."""
-        pods = [item for item in self.list("pods", "-n", "kubevirt") if "deletionTimestamp" not in item["metadata"]]
+        pods = [pod for pod in self.list("pods", "-n", "kubevirt") if "deletionTimestamp" not in pod["metadata"]]
         ready = {"type": "Ready", "status": "True"}
         return [
             pod["metadata"]["name"]
@@ -264,15 +264,15 @@ class Cluster:
     def has_run(self, vmi: str, *, seconds: float) -> None:
         """Wait until the launcher of an instance has run for `seconds`."""
         (compute,) = self.launcher(vmi)["status"]["containerStatuses"]
-        then = datetime.fromisoformat(compute["state"]["running"]["startedAt"]) + timedelta(seconds=seconds)
-        self.eventually(lambda: datetime.now(UTC) > then, seconds=seconds, what=f"{vmi} has run for {seconds} s")
+        due = datetime.fromisoformat(compute["state"]["running"]["startedAt"]) + timedelta(seconds=seconds)
+        self.eventually(lambda: datetime.now(UTC) > due, seconds=seconds, what=f"{vmi} has run for {seconds} s")
 
     def run_in_guest(self, vmi: str, what: str) -> None:
         """Have a guest run a command of tests.e2e.machines.serves_commands, as soon as it serves."""
         launcher = self.launcher(vmi)
         url = f"http://{launcher['status']['podIP']}:8080/cgi-bin/{what}"
         node = launcher["spec"]["nodeName"]
-        self.eventually(lambda: self.try_on_node(node, TELL, url) == "done", seconds=60, what=f"{vmi} is told: {what}")
+        self.eventually(lambda: self.try_on_node(node, REQUEST, url) == "done", seconds=60, what=f"{vmi} runs {what}")
 
     @contextmanager
     def console(self, pod: str, namespace: str = "default") -> Iterator[Console]:

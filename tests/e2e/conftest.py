@@ -32,7 +32,7 @@ MACHINES = "virtualmachineinstancereplicasets,virtualmachines,virtualmachineinst
 
 
 def _together(file: str) -> tuple[str, ...]:
-    return next((item for item in TOGETHER if file in item), (file,))
+    return next((files for files in TOGETHER if file in files), (file,))
 
 
 def _place(item: pytest.Item) -> tuple[int, int]:
@@ -63,8 +63,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> ByLab:
 @pytest.fixture(scope="session")
 def shared_cluster(worker_id: str) -> Iterator[Cluster]:
     """One per worker: files run on two workers (noxfile.py), and half of their time is waiting."""
-    with deployed(f"e2e-{worker_id}") as made:
-        yield made
+    with deployed(f"e2e-{worker_id}") as cluster:
+        yield cluster
 
 
 @pytest.fixture(scope="module")
@@ -95,5 +95,5 @@ def nodes(shared_pair: tuple[Cluster, ExitStack], request: pytest.FixtureRequest
 @pytest.fixture(scope="session")
 def kubelets_elsewhere() -> Iterator[Cluster]:
     """Two nodes whose kubelets have another root directory."""
-    with deployed_elsewhere("broken-node", nodes=2) as made:
-        yield made
+    with deployed_elsewhere("broken-node", nodes=2) as cluster:
+        yield cluster

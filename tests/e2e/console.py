@@ -35,7 +35,7 @@ class Console:
             ready, _unused, _unused = select.select([self.process.stdout], [], [], max(0.0, remaining))
             piece = os.read(self.process.stdout.fileno(), 65536) if ready else b""
             if not piece:
-                raise NotYet(f"console does not say {text!r}; it said:\n{self.seen[-4000:]}")
+                raise NotYet(f"console has no {text!r}; it has:\n{self.seen[-4000:]}")
             self.seen += piece.decode(errors="replace")
         start = (
             self.seen.rindex("\n", 0, self.seen.index(text)) + 1 if "\n" in self.seen[: self.seen.index(text)] else 0

@@ -33,7 +33,8 @@ ROLE = """
 def deployed(name: str, nodes: int = 1, **options: Any) -> Iterator[Cluster]:
     """Have a lab with the control plane inside the block, and delete it after.
 
-    options: of the role, beside the usual one. Two checkouts on one machine need different values of E2E_LAB_PREFIX.
+    options: variables of the role, in addition to emulation. Two checkouts on one machine need different values of
+    E2E_LAB_PREFIX.
     The nodes have the images from their creation. The Molecule scenario of role launcher_image tests their import, and
     test_readme.py the playbook for both.
     """
@@ -60,7 +61,7 @@ def archives() -> dict[str, Path]:
     """Build the images, which is fast without changes, and return the archive of each."""
     command = [sys.executable, "-m", "images", "build", "--json"]
     done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, timeout=900, check=True)
-    return {item["name"]: Path(item["archive"]) for item in json.loads(done.stdout)}
+    return {image["name"]: Path(image["archive"]) for image in json.loads(done.stdout)}
 
 
 def _apply(lab: Lab, options: Mapping[str, Any]) -> None:

@@ -38,5 +38,5 @@ def deployed_elsewhere(name: str, nodes: int) -> Iterator[Cluster]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Node, "kubelet", elsewhere)
         patch.setattr(Node, "binds", also_there)
-        with deployed(name, nodes, control_plane_kubelet_root=KUBELET_ROOT) as made:
-            yield made
+        with deployed(name, nodes, control_plane_kubelet_root=KUBELET_ROOT) as cluster:
+            yield cluster

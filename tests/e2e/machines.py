@@ -67,7 +67,7 @@ def a_panicking_vm(name: str, run_strategy: str, model: str) -> Manifest:
 
 
 def serves_commands(**commands: str) -> str:
-    """Return user data: the guest serves /www on port 8080, and runs the commands that Cluster.tell names."""
+    """Return user data: the guest serves /www on port 8080, and runs the commands that Cluster.run_in_guest names."""
     lines = ["#!/bin/sh", "mkdir -p /www/cgi-bin"]
     for name, command in commands.items():
         lines += [f"cat > /www/cgi-bin/{name} <<'END'", "#!/bin/sh", f"{command} >/dev/null 2>&1", "echo; echo", "END"]

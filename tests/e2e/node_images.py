@@ -49,8 +49,8 @@ def build_anew(archive: Path, folder: Path, reference: str) -> Path:
         working_directory=run.get("WorkingDir", "/"),
         labels={**run.get("Labels", {}), "built": "anew"},
     )
-    made = [Layer(folder / _blob(layer), layer.removeprefix("sha256:")) for layer in layers]
-    return write_archive(folder / "anew.tar", reference, made, config).path
+    blobs = [Layer(folder / _blob(layer), layer.removeprefix("sha256:")) for layer in layers]
+    return write_archive(folder / "anew.tar", reference, blobs, config).path
 
 
 def _blob(digest: str) -> str:

@@ -15,14 +15,14 @@ _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 @dataclass(frozen=True)
-class EventSpec:
+class Section:
     """commands: in order, one a line. files: contents that the reader writes, by the name in their first comment."""
 
     commands: tuple[str, ...]
     files: dict[str, str]
 
 
-def read_story(text: str | None = None) -> EventSpec:
+def read_story(text: str | None = None) -> Section:
     """Read the section for users with their own cluster."""
     section = (text or README.read_text()).partition(SECTION)[2].partition("\n## ")[0]
     commands: list[str] = []
@@ -33,4 +33,4 @@ def read_story(text: str | None = None) -> EventSpec:
         elif language == "yaml":
             first, _unused, _rest = body.partition("\n")
             files[first.removeprefix("# ")] = body
-    return EventSpec(tuple(commands), files)
+    return Section(tuple(commands), files)

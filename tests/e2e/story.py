@@ -64,7 +64,7 @@ class Ansible:
         }
         return subprocess.run(
             [str(self.programs / name), *arguments],
-            cwd=self.collections,  # outside the checkout, so that nothing of it is found
+            cwd=self.collections,  # outside the checkout, so that Ansible does not find its files
             env=environment,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -88,8 +88,8 @@ class Ansible:
     def ask(self, module: str, **options: str) -> dict[str, object]:
         """Run a module of the collection; return its result."""
         name = f"virtops.kubevirt.{module}"
-        given = ["-a", json.dumps(options)] if options else []  # 2.17 takes empty braces for a text
-        done = self.run("ansible", "localhost", "-o", "-m", name, *given)
+        arguments = ["-a", json.dumps(options)] if options else []  # 2.17 takes empty braces for a text
+        done = self.run("ansible", "localhost", "-o", "-m", name, *arguments)
         if "SUCCESS => " not in done.stdout:
             raise StoryError(f"{module}: {done.stdout}")
         result: dict[str, object] = json.JSONDecoder().raw_decode(done.stdout.partition("SUCCESS => ")[2])[0]
@@ -106,7 +106,7 @@ def expect(is_so: bool, what: str) -> None:
 def is_running(ansible: Ansible) -> bool:
     """Whether the VM runs."""
     instances = ansible.ask("kubevirt_vmi_info", name="story", namespace="default")["resources"]
-    return isinstance(instances, list) and [item["status"]["phase"] for item in instances] == ["Running"]
+    return isinstance(instances, list) and [vmi["status"]["phase"] for vmi in instances] == ["Running"]
 
 
 def run_steps(ansible: Ansible, lab: Lab) -> None:
@@ -120,16 +120,16 @@ def run_steps(ansible: Ansible, lab: Lab) -> None:
     label = ["label", "--overwrite", "crd", "kubevirts.kubevirt.io", AN_OLDER_VERSION]
     command = [sys.executable, "-m", "lab", "kubectl", "--name", lab.name, *label]
     subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
-    expect(ansible.play("deploy", *DEPLOY, "control_plane_network_policies=false") > 0, "the upgrade does something")
+    expect(ansible.play("deploy", *DEPLOY, "control_plane_network_policies=false") > 0, "the upgrade changes objects")
     expect(ansible.ask("kubevirt_control_plane_info")["version"] != "0.0.9", "it is the collection's version again")
     expect(is_running(ansible), "the VM runs on")
 
     ansible.play("remove", "control_plane_remove_with_workloads=false", fails_with="default/story")
-    expect(is_running(ansible), "a removal that is told not to take VMs takes none")
+    expect(is_running(ansible), "a refused removal leaves the VM")
     ansible.play("remove", "control_plane_remove_with_workloads=true")
     remaining = ansible.ask("kubevirt_control_plane_info")
     leftovers = (remaining["owner"], remaining["made"], remaining["node_patches"])
-    expect(leftovers == ("none", [], []), "a removal that is told to take VMs leaves nothing")
+    expect(leftovers == ("none", [], []), "a removal with VMs leaves nothing")
 
 
 def run(version: str) -> None:

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Broken nodes: one without the launcher image, one with a frozen runtime, one with a hanging KVM.
 
-Machines start on the other node or report why not; a node where machines do not start gets no more for a while.
+Machines start on the other node or report why not; a node where machines do not start is quarantined.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ while time.monotonic() < until:
             os.kill(pid, signal.SIGSTOP)
         sys.exit()
     time.sleep(0.005)
-sys.exit("nobody asks whether KVM works")
+sys.exit("virt-node started no KVM probe")
 """
 """Restart virt-node, and stop its KVM probe: as if the first KVM call hung."""
 
@@ -69,8 +69,8 @@ def cluster(kubelets_elsewhere: Cluster) -> Cluster:
 def preferring(node: str, name: str, namespace: str = "default") -> Manifest:
     """Return a machine that prefers a node."""
     vm = a_vm(name, namespace=namespace)
-    here = {"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In", "values": [node]}]}
-    preferred = {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 100, "preference": here}]}
+    on_the_node = {"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In", "values": [node]}]}
+    preferred = {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 100, "preference": on_the_node}]}
     vm["spec"]["template"]["spec"]["affinity"] = {"nodeAffinity": preferred}
     return vm
 
@@ -85,12 +85,14 @@ def pinned_to(node: str, name: str) -> Manifest:
 def in_time(vm: Manifest, seconds: int, *, further_attempts: int) -> Manifest:
     """Limit the time of a launcher's start, and the number of attempts."""
     limits = {"run-timeout-seconds": str(seconds), "further-attempts": str(further_attempts)}
-    vm["spec"]["template"]["metadata"]["annotations"] = {f"virtops.kubevirt/{key}": it for key, it in limits.items()}
+    vm["spec"]["template"]["metadata"]["annotations"] = {
+        f"virtops.kubevirt/{key}": value for key, value in limits.items()
+    }
     return vm
 
 
 @contextmanager
-def runtime_stands_still(cluster: Cluster, node: str) -> Iterator[None]:
+def runtime_is_stopped(cluster: Cluster, node: str) -> Iterator[None]:
     """Have a node where no container starts: its kubelet waits for the runtime."""
     assert cluster.on_node(node, SIGNAL_CONTAINERD, str(int(signal.SIGSTOP))).split()
     try:
@@ -118,7 +120,7 @@ def mark(cluster: Cluster, node: str) -> str:
 
 def is_described(cluster: Cluster, words: str, *what: str) -> None:
     """Wait for these words in `kubectl describe`: Events are written asynchronously."""
-    cluster.eventually(lambda: words in cluster.kubectl("describe", *what), what=f"{what} tells {words}")
+    cluster.eventually(lambda: words in cluster.kubectl("describe", *what), what=f"{what} contains {words}")
 
 
 @pytest.mark.nightly
@@ -164,7 +166,7 @@ def test_machines_start_elsewhere_and_a_node_that_starts_none_is_quarantined_unt
 @pytest.mark.nightly
 def test_a_run_that_does_not_start_in_time_ends_or_starts_elsewhere(cluster: Cluster) -> None:
     bad, good = cluster.nodes
-    with runtime_stands_still(cluster, bad):
+    with runtime_is_stopped(cluster, bad):
         cluster.apply(
             in_time(preferring(bad, "moves"), 8, further_attempts=1),
             in_time(pinned_to(bad, "ends"), 8, further_attempts=0),
@@ -192,7 +194,7 @@ def test_a_node_with_a_hanging_kvm_reports_it_and_gets_only_machines_without_kvm
         annotation = instance["metadata"]["annotations"].get(KVM_REASON, "")
         return annotation if "no answer" in annotation and instance["metadata"]["labels"][KVM_USABLE] == "false" else ""
 
-    cluster.eventually(why, what=f"{bad} says that its KVM hangs")
+    cluster.eventually(why, what=f"{bad} reports that its KVM hangs")
     cluster.apply(pinned_to(bad, "kvm"))
     cluster.wait("vm", "kvm", ".status.printableStatus", "ErrorUnschedulable")
     is_described(cluster, "devices.kubevirt.io/kvm", "vm", "kvm")

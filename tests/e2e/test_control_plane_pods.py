@@ -29,7 +29,7 @@ ORDINARY = "ordinary"
 
 def pods(cluster: Cluster, *selector: str) -> dict[str, str]:
     """Return the UIDs of the control plane's Pods that are not being deleted, by name."""
-    metas = [item["metadata"] for item in cluster.list("pods", "-n", "kubevirt", *selector)]
+    metas = [pod["metadata"] for pod in cluster.list("pods", "-n", "kubevirt", *selector)]
     return {meta["name"]: meta["uid"] for meta in metas if "deletionTimestamp" not in meta}
 
 
@@ -92,10 +92,10 @@ def leader(cluster: Cluster) -> str:
 
 
 def test_another_pod_leads_after_the_leaders_pod_is_deleted(cluster: Cluster) -> None:
-    former = cluster.eventually(lambda: leader(cluster), what="one leads")
+    old_leader = cluster.eventually(lambda: leader(cluster), what="one leads")
 
-    cluster.kubectl("delete", "pod", former, "-n", "kubevirt", "--wait=false")
-    cluster.eventually(lambda: leader(cluster) not in ("", former), what="another leads")
+    cluster.kubectl("delete", "pod", old_leader, "-n", "kubevirt", "--wait=false")
+    cluster.eventually(lambda: leader(cluster) not in ("", old_leader), what="another leads")
 
     cluster.apply(a_vm("led"))
     cluster.running("led")
@@ -131,7 +131,7 @@ def test_deleted_secrets_are_recreated_and_certificates_stay_trusted_meanwhile(c
 def secrets(cluster: Cluster) -> dict[str, str]:
     """Return the certificates in the Secrets of the control plane, by name; without empty ones."""
     data_by_name = {
-        item["metadata"]["name"]: item.get("data", {}) for item in cluster.list("secrets", "-n", "kubevirt")
+        secret["metadata"]["name"]: secret.get("data", {}) for secret in cluster.list("secrets", "-n", "kubevirt")
     }
     certificates = {name: data.get("tls.crt") or data.get("ca.crt") for name, data in data_by_name.items()}
     return {name: str(certificate) for name, certificate in certificates.items() if certificate}

@@ -37,16 +37,16 @@ def test_a_drain_stops_the_machines_that_allow_it_and_reports_why_others_stay(dr
 
     assert done.returncode != 0
     assert "virt-launcher-stays" in done.stderr
-    assert "vacuat" in done.stderr, "it was marked, and is moved as soon as a node takes it"
+    assert "vacuat" in done.stderr, "virt-controller migrates it when a node has room"
     drained.wait("vm", "leaves", ".status.printableStatus", "ErrorUnschedulable")
-    assert drained.launcher("leaves")["metadata"]["uid"] != pods["leaves"], "it waits for a node that takes it"
-    kept = drained.launcher("stays")["metadata"]
-    assert kept["uid"] == pods["stays"]
-    assert "deletionTimestamp" not in kept
+    assert drained.launcher("leaves")["metadata"]["uid"] != pods["leaves"], "the new one waits for a schedulable node"
+    pod = drained.launcher("stays")["metadata"]
+    assert pod["uid"] == pods["stays"]
+    assert "deletionTimestamp" not in pod
     vmi = drained.get("vmi", "stays")
     assert vmi is not None
     assert vmi["status"]["phase"] == "Running"
     assert vmi["status"]["evacuationNodeName"] == drained.nodes[0]
-    drained.eventually(lambda: drained.list("vmim", "-n", "default"), what="it is being moved")
+    drained.eventually(lambda: drained.list("vmim", "-n", "default"), what="it has a migration")
     drained.kubectl("uncordon", drained.nodes[0])
     drained.running("leaves")

@@ -40,9 +40,9 @@ def status(cluster: Cluster) -> dict[str, Any]:
 def test_the_agents_data_is_in_the_status(talking: Cluster) -> None:
     guest_status = status(talking)
     assert guest_status["guestOSInfo"]["id"] == "virtops-guest"
-    (own,) = [interface for interface in guest_status["interfaces"] if interface.get("name") == "default"]
-    assert (own["interfaceName"], own["infoSource"]) == ("eth0", "domain, guest-agent")
-    assert own["ipAddress"] == talking.launcher("talking")["status"]["podIP"], "where it is reached"
+    (default_interface,) = [interface for interface in guest_status["interfaces"] if interface.get("name") == "default"]
+    assert (default_interface["interfaceName"], default_interface["infoSource"]) == ("eth0", "domain, guest-agent")
+    assert default_interface["ipAddress"] == talking.launcher("talking")["status"]["podIP"], "the Pod's address"
     vm = talking.get("vm", "talking")
     assert vm is not None
     assert "AgentConnected" in {condition["type"] for condition in vm["status"]["conditions"]}
@@ -55,7 +55,7 @@ def test_a_user_queries_the_guest(talking: Cluster) -> None:
     )
     assert (info["hostname"], info["os"]["id"], info["fsFreezeStatus"]) == ("talking", "virtops-guest", "thawed")
     assert (info["timezone"], users["items"]) == ("UTC, 0", [])
-    assert "/run" in {item["mountPoint"] for item in systems["items"]}
+    assert "/run" in {filesystem["mountPoint"] for filesystem in systems["items"]}
 
 
 @pytest.mark.nightly

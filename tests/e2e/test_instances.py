@@ -50,9 +50,9 @@ def machines(cluster: Cluster) -> Iterator[None]:
     cluster.apply(an_instance("polite"), an_instance("podless-instance"), an_instance("operated"))
     cluster.apply(a_claim("rerun", "Filesystem"), disk)
     yield
-    for item in cluster.list("vmi", "-n", "default"):
-        if KEPT in item["metadata"].get("finalizers", ()):
-            remove_finalizer(cluster, item["metadata"]["name"])
+    for vmi in cluster.list("vmi", "-n", "default"):
+        if KEPT in vmi["metadata"].get("finalizers", ()):
+            remove_finalizer(cluster, vmi["metadata"]["name"])
     cluster.kubectl("delete", "pvc", "rerun", "--wait=false")
 
 
@@ -111,7 +111,7 @@ def test_a_stopped_machine_whose_claim_is_recreated_stays_stopped_until_it_is_st
     cluster.kubectl("delete", "pvc", "rerun")
     cluster.apply(a_claim("rerun", "Filesystem"), a_vm("meanwhile"))
     cluster.running("meanwhile")
-    assert cluster.get("vmi", "diskless") is None, "whoever would start it had as long as another start takes"
+    assert cluster.get("vmi", "diskless") is None, "a wrong start would have come before that of the other machine"
     cluster.wait("vm", "diskless", ".status.printableStatus", "Stopped")
 
     cluster.subresource("diskless", "start")

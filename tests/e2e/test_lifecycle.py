@@ -55,7 +55,9 @@ def test_a_run_whose_qemu_is_killed_fails_and_is_kept_with_strategy_once(cluster
     assert cluster.kill("qemu", uid) == 1
 
     cluster.wait("vmi", "qemuless", ".status.phase", "Failed")
-    assert "crashed" in event_message(cluster, uid, "Warning", "Stopped"), "in the words of whoever heard of it first"
+    assert "crashed" in event_message(cluster, uid, "Warning", "Stopped"), (
+        "by virt-handler or virt-controller, whichever observes it first"
+    )
     is_stopped(cluster, "qemuless")
     assert cluster.get("vmi", "qemuless")["metadata"]["uid"] == uid  # type: ignore[index]
     delete(cluster, "qemuless")
@@ -78,7 +80,7 @@ def test_a_guest_that_ignores_the_power_button_is_ended_after_its_grace_period(c
 
     cluster.kubectl("delete", "vm", "deaf", "--wait=false")
 
-    cluster.wait_delete("vmi", "deaf")
+    cluster.wait_gone("vmi", "deaf")
     assert "did not shut down within its grace period" in event_message(cluster, uid, "Warning", "Stopped")
     ends = [
         (why, message) for _unused, why, message in cluster.events(uid) if why in ("ShuttingDown", "Deleted", "Stopped")
@@ -100,29 +102,29 @@ def test_a_forced_stop_does_not_wait_for_the_grace_period(cluster: Cluster) -> N
 
     cluster.subresource("patient", "restart", body=json.dumps({"gracePeriodSeconds": 0}))
     second = cluster.another("patient", first)["metadata"]["uid"]
-    cluster.wait_delete("pod", pod)
+    cluster.wait_gone("pod", pod)
     cluster.running("patient")
     assert cluster.emulators().count(second) == 1
 
     cluster.subresource("patient", "stop", body=json.dumps({"gracePeriod": 0}))
-    cluster.wait_delete("vmi", "patient")
+    cluster.wait_gone("vmi", "patient")
     is_stopped(cluster, "patient")
     assert not {first, second} & set(cluster.emulators())
 
 
 def test_a_guest_that_powers_off_is_restarted_with_strategy_always(cluster: Cluster) -> None:
-    seen: list[str] = []
+    uids: list[str] = []
     for _each in range(3):
-        seen.append(cluster.another("always-off", seen[-1] if seen else "")["metadata"]["uid"])
+        uids.append(cluster.another("always-off", uids[-1] if uids else "")["metadata"]["uid"])
     delete(cluster, "always-off")
 
-    assert len(set(seen)) == 3
+    assert len(set(uids)) == 3
 
 
 def test_a_successful_run_is_removed_and_not_restarted_with_strategy_rerun_on_failure(cluster: Cluster) -> None:
     vm = is_stopped(cluster, "rerun-off")
 
-    cluster.wait_delete("vmi", "rerun-off")
+    cluster.wait_gone("vmi", "rerun-off")
     assert not vm["status"].get("startFailure")
     assert "SuccessfulDelete" in [why for _unused, why, _unused in cluster.events(vm["metadata"]["uid"])]
 

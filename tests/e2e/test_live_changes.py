@@ -54,16 +54,16 @@ def test_a_guest_gets_another_cpu_on_the_node_that_its_vm_now_selects(nodes: Clu
     change(nodes, nodeSelector={"kubernetes.io/hostname": elsewhere})
     nodes.wait("vmi", "grower", r".spec.nodeSelector.kubernetes\.io/hostname", elsewhere)
     assert "RestartRequired" not in conditions(nodes, "vm")
-    assert nodes.list("vmim", "-n", "default") == [], "a place by itself moves nobody"
+    assert nodes.list("vmim", "-n", "default") == [], "a node selector alone starts no migration"
     counted = nodes.counter(first)
 
     change(nodes, domain={"cpu": {"sockets": 2}})
-    nodes.eventually(lambda: topology(nodes) == (elsewhere, 2), what="it has moved and got its CPU")
+    nodes.eventually(lambda: topology(nodes) == (elsewhere, 2), what="it has migrated and has its CPU")
     second = nodes.launcher("grower")["metadata"]["name"]
     with nodes.console(second) as console:
         console.expect("it has 2 CPUs")
     nodes.eventually(lambda: nodes.counter(second) > counted, what="it counts on")
-    nodes.eventually(lambda: "HotVCPUChange" not in conditions(nodes, "vmi"), what="nothing is to come")
+    nodes.eventually(lambda: "HotVCPUChange" not in conditions(nodes, "vmi"), what="the change is over")
     after = nodes.running("grower")
     assert (after["metadata"]["uid"], after["status"]["epoch"]) == (before["metadata"]["uid"], 2), "it moved once"
     assert "RestartRequired" not in conditions(nodes, "vm")
@@ -72,10 +72,10 @@ def test_a_guest_gets_another_cpu_on_the_node_that_its_vm_now_selects(nodes: Clu
 @pytest.mark.nightly
 def test_removing_a_socket_needs_a_restart(nodes: Cluster) -> None:
     change(nodes, domain={"cpu": {"sockets": 1}})
-    nodes.eventually(lambda: "RestartRequired" in conditions(nodes, "vm"), what="it says so")
+    nodes.eventually(lambda: "RestartRequired" in conditions(nodes, "vm"), what="RestartRequired is set")
     assert "none are taken away while it runs" in conditions(nodes, "vm")["RestartRequired"]
     change(nodes, domain={"cpu": {"sockets": 2}})
-    nodes.eventually(lambda: "RestartRequired" not in conditions(nodes, "vm"), what="it takes that back")
+    nodes.eventually(lambda: "RestartRequired" not in conditions(nodes, "vm"), what="RestartRequired is removed")
     assert topology(nodes)[1] == 2
 
 
@@ -99,7 +99,7 @@ def test_guest_memory_grows_and_shrinks_within_the_limit_of_its_pod(nodes: Clust
         nodes.eventually(lambda pod=pod: nodes.counter(pod) > 0, what="it counts")
         counted = nodes.counter(pod)
         change(nodes, "swelling", domain={"memory": {"guest": size}})
-        nodes.eventually(lambda size=size: memory(nodes)["guestRequested"] == size, what="it was asked")
+        nodes.eventually(lambda size=size: memory(nodes)["guestRequested"] == size, what="the new size is requested")
         after = nodes.running("swelling")
         assert (after["metadata"]["uid"], after["status"]["epoch"]) == (before["metadata"]["uid"], epoch)
         launcher = nodes.launcher("swelling")
@@ -108,7 +108,7 @@ def test_guest_memory_grows_and_shrinks_within_the_limit_of_its_pod(nodes: Clust
             what="it counts on",
         )
         nodes.eventually(
-            lambda: "HotMemoryChange" not in conditions(nodes, "vmi", "swelling"), what="nothing is to come"
+            lambda: "HotMemoryChange" not in conditions(nodes, "vmi", "swelling"), what="the change is over"
         )
         assert "RestartRequired" not in conditions(nodes, "vm", "swelling")
 
@@ -116,5 +116,5 @@ def test_guest_memory_grows_and_shrinks_within_the_limit_of_its_pod(nodes: Clust
 @pytest.mark.nightly
 def test_more_memory_than_the_limit_needs_a_restart(nodes: Cluster) -> None:
     change(nodes, "swelling", domain={"memory": {"guest": "5Gi"}})
-    nodes.eventually(lambda: "RestartRequired" in conditions(nodes, "vm", "swelling"), what="it says so")
+    nodes.eventually(lambda: "RestartRequired" in conditions(nodes, "vm", "swelling"), what="RestartRequired is set")
     assert "it can have 4Gi at most while it runs (maxGuest)" in conditions(nodes, "vm", "swelling")["RestartRequired"]

@@ -34,8 +34,8 @@ def is_unschedulable(pod: Pod) -> bool:
 def has_state(pod: Pod, state: str, reasons: tuple[str, ...]) -> bool:
     """Whether a container is in a state for one of these reasons."""
     parts = ("initContainerStatuses", "containerStatuses")
-    states = [item["state"].get(state) or {} for part in parts for item in pod["status"].get(part, ())]
-    return any(item.get("reason") in reasons for item in states)
+    states = [container["state"].get(state) or {} for part in parts for container in pod["status"].get(part, ())]
+    return any(state_.get("reason") in reasons for state_ in states)
 
 
 def lacks_an_image(pod: Pod) -> bool:
@@ -74,9 +74,7 @@ def test_a_malformed_vm_is_refused_by_name(cluster: Cluster, row: dict[str, Any]
 
 @pytest.mark.nightly
 def test_a_missing_kernel_ends_the_run_with_its_reason(cluster: Cluster) -> None:
-    """QEMU runs for some 20 ms before it fails: observed at that moment, the machine once counted as running for
-    ever.
-    """
+    """QEMU runs for some 20 ms before it fails: observed at that moment, the machine once stayed Running."""
     name = "no-kernel"
     kernel = {"container": {"image": GUEST, "kernelPath": "/disk/no-such-kernel"}}
     spec = {"domain": {"memory": {"guest": "96Mi"}, "devices": {}, "firmware": {"kernelBoot": kernel}}}
@@ -113,7 +111,7 @@ def test_a_missing_secret_is_in_the_vm_status_until_it_exists(cluster: Cluster) 
         conditions = (cluster.get("vm", "no-secret") or {}).get("status", {}).get("conditions", ())
         return next((condition["message"] for condition in conditions if condition.get("reason") == "FailedMount"), "")
 
-    cluster.eventually(about_its_pod, what="the kubelet says that it cannot mount")
+    cluster.eventually(about_its_pod, what="an Event FailedMount about the Pod")
     assert '"seed" not found' in cluster.eventually(mount_error, what="the VM's status has the error")
 
     cluster.apply(

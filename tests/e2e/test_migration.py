@@ -28,7 +28,7 @@ def granted(cluster: Cluster, name: str) -> dict[str, Any]:
     assert vmi is not None
     (uid,) = vmi["status"]["activePods"]
     label = f"kubevirt.io/created-by={vmi['metadata']['uid']}"
-    return next(item for item in cluster.list("pods", "-n", "default", "-l", label) if item["metadata"]["uid"] == uid)
+    return next(pod for pod in cluster.list("pods", "-n", "default", "-l", label) if pod["metadata"]["uid"] == uid)
 
 
 def migrate(cluster: Cluster, name: str) -> str:
@@ -75,13 +75,15 @@ def test_services_follow_the_guest_and_the_machine_stays_ready(nodes: Cluster) -
 
     second = granted(nodes, "mover")["metadata"]
     nodes.wait("pod", second["name"], '.status.conditions[?(@.type=="Ready")].status', "True")
-    machine = [item for item in written(nodes, VMIS, since) if item["metadata"]["uid"] == before["metadata"]["uid"]]
-    pod = [item for item in written(nodes, PODS, since) if item["metadata"]["uid"] == second["uid"]]
-    up = first(pod, lambda item: is_true(item, "ContainersReady"))
-    given = first(machine, lambda item: second["uid"] in item["status"]["activePods"])
-    ready = first(pod, lambda item: is_true(item, "Ready"))
-    assert up < given < ready
-    assert [item for item in machine if not is_true(item, "Ready")] == []
+    vmi_versions = [
+        version for version in written(nodes, VMIS, since) if version["metadata"]["uid"] == before["metadata"]["uid"]
+    ]
+    pod_versions = [version for version in written(nodes, PODS, since) if version["metadata"]["uid"] == second["uid"]]
+    containers_ready = first(pod_versions, lambda version: is_true(version, "ContainersReady"))
+    granted_at = first(vmi_versions, lambda version: second["uid"] in version["status"]["activePods"])
+    ready = first(pod_versions, lambda version: is_true(version, "Ready"))
+    assert containers_ready < granted_at < ready
+    assert [version for version in vmi_versions if not is_true(version, "Ready")] == []
 
 
 VMIS, PODS = "/apis/kubevirt.io/v1/namespaces/default/virtualmachineinstances", "/api/v1/namespaces/default/pods"
@@ -95,7 +97,7 @@ def written(cluster: Cluster, path: str, since: str) -> list[dict[str, Any]]:
 
 def is_true(body: dict[str, Any] | None, kind: str) -> bool:
     conditions = [] if body is None else body.get("status", {}).get("conditions", [])
-    return any((item["type"], item["status"]) == (kind, "True") for item in conditions)
+    return any((condition["type"], condition["status"]) == (kind, "True") for condition in conditions)
 
 
 def first(versions: list[dict[str, Any]], is_so: Callable[[dict[str, Any]], bool]) -> int:
@@ -116,7 +118,7 @@ def test_a_migration_without_a_node_is_cancelled_by_its_deletion(nodes: Cluster)
         nodes.kubectl("uncordon", elsewhere)
     after = nodes.running("mover")
     assert after["status"]["activePods"] == before["status"]["activePods"]
-    nodes.eventually(lambda: len(nodes.list("pods", "-n", "default")) == 1, what="its Pod alone is left")
+    nodes.eventually(lambda: len(nodes.list("pods", "-n", "default")) == 1, what="only its Pod is left")
 
 
 def test_a_drain_moves_a_guest_with_live_migration(nodes: Cluster) -> None:

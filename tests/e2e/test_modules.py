@@ -32,24 +32,24 @@ WAIT = {"wait": True, "wait_timeout": 120}
 @pytest.fixture
 def task(cluster: Cluster, tmp_path: Path) -> Task:
     """Run one module by Ansible on localhost; return its result."""
-    place = linked_under(tmp_path)
+    collections = linked_under(tmp_path)
 
     def run(module: str = "kubevirt_vm", *flags: str, **options: Any) -> Result:
-        return run_module(cluster.kubeconfig, place, module, *flags, **{"namespace": "default", **options})
+        return run_module(cluster.kubeconfig, collections, module, *flags, **{"namespace": "default", **options})
 
     return run
 
 
 def changed(result: Result) -> bool:
     assert not result["failed"], result
-    found: bool = result["changed"]
-    return found
+    is_changed: bool = result["changed"]
+    return is_changed
 
 
 def test_all_states_of_a_vm(task: Task) -> None:
-    made = task(**WEB, **WAIT)
-    assert changed(made)
-    assert made["result"]["status"]["ready"] is True
+    created = task(**WEB, **WAIT)
+    assert changed(created)
+    assert created["result"]["status"]["ready"] is True
     assert not changed(task(**WEB, **WAIT))
     first = task("kubevirt_vmi_info", name="web")["resources"][0]
     assert first["status"]["interfaces"][0]["ipAddress"]
@@ -65,7 +65,7 @@ def test_all_states_of_a_vm(task: Task) -> None:
     assert changed(task(name="web", state="stopped", **WAIT))
     assert task("kubevirt_vmi_info", name="web")["resources"] == []
     assert not changed(task(name="web", state="stopped", **WAIT))
-    assert not changed(task(**WEB)), "what is declared without a run strategy does not start what was stopped"
+    assert not changed(task(**WEB)), "a declaration without a run strategy starts no stopped machine"
 
     assert changed(task(name="web", state="started", **WAIT))
     assert changed(task(name="web", state="absent", **WAIT))
@@ -81,9 +81,9 @@ def conditions(result: Result) -> set[str]:
 
 def test_the_guest_of_an_instance_is_operated(task: Task) -> None:
     bare = {"name": "bare", **WAIT}
-    made = task("kubevirt_vmi", **{**WEB, **bare}, start_paused=True)
-    assert changed(made)
-    assert "Paused" in conditions(made)
+    created = task("kubevirt_vmi", **{**WEB, **bare}, start_paused=True)
+    assert changed(created)
+    assert "Paused" in conditions(created)
     agent = {"type": "AgentConnected"}
     assert changed(task("kubevirt_vmi", **bare, state="unpaused", wait_condition=agent))
     (guest,) = task("kubevirt_vmi_info", name="bare", guest=True)["guests"]
@@ -108,11 +108,11 @@ def test_the_guest_of_an_instance_is_operated(task: Task) -> None:
 def test_a_set_is_scaled_and_exposed(task: Task) -> None:
     workers = {"name": "workers", **WAIT}
     machine = {key: value for key, value in WEB.items() if key != "name"}
-    made = task("kubevirt_replicaset", **machine, **workers, labels={"app": "workers"})
-    assert made["result"]["status"]["readyReplicas"] == 1
+    created = task("kubevirt_replicaset", **machine, **workers, labels={"app": "workers"})
+    assert created["result"]["status"]["readyReplicas"] == 1
     assert not changed(task("kubevirt_replicaset", **machine, **workers, labels={"app": "workers"}))
-    door = task("kubevirt_service", replicaset="workers", ports=[{"port": 80}])
-    assert door["result"]["spec"]["selector"] == {"app": "workers"}
+    service = task("kubevirt_service", replicaset="workers", ports=[{"port": 80}])
+    assert service["result"]["spec"]["selector"] == {"app": "workers"}
     assert changed(task("kubevirt_replicaset", **workers, replicas=0))
     assert changed(task("kubevirt_replicaset", **workers, state="absent"))
     assert task("kubevirt_vmi_info", label_selectors=["app=workers"])["resources"] == []
@@ -122,13 +122,13 @@ def test_a_set_is_scaled_and_exposed(task: Task) -> None:
 def test_a_pool_is_scaled_and_changed(task: Task) -> None:
     pooled = {"name": "pooled", **WAIT}
     machine = {key: value for key, value in WEB.items() if key != "name"}
-    made = task("kubevirt_pool", **machine, **pooled, labels={"app": "pooled"})
-    assert made["result"]["status"]["readyReplicas"] == 1
+    created = task("kubevirt_pool", **machine, **pooled, labels={"app": "pooled"})
+    assert created["result"]["status"]["readyReplicas"] == 1
     assert not changed(task("kubevirt_pool", **machine, **pooled, labels={"app": "pooled"}))
     before = task("kubevirt_vmi_info", name="pooled-0")["resources"][0]["metadata"]["uid"]
     assert changed(task("kubevirt_pool", **pooled, memory="96Mi"))
     (after,) = task("kubevirt_vmi_info", name="pooled-0")["resources"]
-    assert after["spec"]["domain"]["memory"]["guest"] == "96Mi", "all of them were restarted when the task ended"
+    assert after["spec"]["domain"]["memory"]["guest"] == "96Mi", "the task waited for the restart of all machines"
     assert after["metadata"]["uid"] != before
     assert changed(task("kubevirt_pool", **pooled, state="absent"))
     assert task("kubevirt_vmi_info", label_selectors=["app=pooled"])["resources"] == []

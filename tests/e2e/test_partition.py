@@ -60,7 +60,7 @@ def test_a_pod_deleted_by_force_on_a_partitioned_node_starts_no_second_guest(clu
     cluster.apply(a_vm("torn"))
     first = cluster.running("torn")
     uid, node = first["metadata"]["uid"], first["status"]["nodeName"]
-    other = next(item for item in cluster.nodes if item != node)
+    other = next(candidate for candidate in cluster.nodes if candidate != node)
     pod = cluster.launcher("torn")["metadata"]["name"]
 
     with cut_off(cluster, node):
@@ -86,7 +86,7 @@ def test_a_pod_deleted_by_force_on_a_partitioned_node_starts_no_second_guest(clu
 
 @pytest.mark.nightly
 def test_a_node_that_comes_back_ends_former_guests_before_it_starts_any(cluster: Cluster) -> None:
-    """The user was wrong to call it off: it was only partitioned."""
+    """The user tainted the node as out of service, but it was only partitioned."""
     cluster.apply(a_vm("left"))
     first = cluster.running("left")
     uid, node = first["metadata"]["uid"], first["status"]["nodeName"]
@@ -104,13 +104,15 @@ def test_a_node_that_comes_back_ends_former_guests_before_it_starts_any(cluster:
             what="admission serves",
         )
 
-    seen: list[list[str]] = []
-    cluster.eventually(lambda: is_started(cluster, "following", node, seen), what="the next machine")
+    looks: list[list[str]] = []
+    cluster.eventually(lambda: is_started(cluster, "following", node, looks), what="the next machine")
     next_uid = cluster.running("following")["metadata"]["uid"]
-    assert not [item for item in seen if {uid, next_uid} <= {*item}], "it started beside what was no longer the node's"
+    assert not [emulators for emulators in looks if {uid, next_uid} <= {*emulators}], (
+        "it started while the old guest still ran"
+    )
     assert cluster.emulators() == sorted([renewed, next_uid])
-    events = [(item["event"], item.get("uid", "")) for item in handler_log(cluster, node)]
-    came_back = max(index for index, one in enumerate(events) if one[0] == "the node is clear")
+    events = [(line["event"], line.get("uid", "")) for line in handler_log(cluster, node)]
+    came_back = max(index for index, event in enumerate(events) if event[0] == "the node is clear")
     assert events.index(("domain started", next_uid)) > came_back
     cluster.healthy()
     for name in ("left", "following"):
@@ -118,20 +120,20 @@ def test_a_node_that_comes_back_ends_former_guests_before_it_starts_any(cluster:
         cluster.wait_gone("vm", name)
 
 
-def another_instance(cluster: Cluster, name: str, former: dict[str, Any]) -> dict[str, Any]:
+def another_instance(cluster: Cluster, name: str, old: dict[str, Any]) -> dict[str, Any]:
     """Wait until the next instance of a VM runs, on another node."""
-    uid, node = former["metadata"]["uid"], former["status"]["nodeName"]
-    cluster.eventually(lambda: (cluster.get("vmi", name) or former)["metadata"]["uid"] != uid, what="a new instance")
+    uid, node = old["metadata"]["uid"], old["status"]["nodeName"]
+    cluster.eventually(lambda: (cluster.get("vmi", name) or old)["metadata"]["uid"] != uid, what="a new instance")
     renewed = cluster.running(name)
     assert renewed["status"]["nodeName"] != node
     return renewed
 
 
-def is_started(cluster: Cluster, name: str, node: str, seen: list[list[str]]) -> bool:
+def is_started(cluster: Cluster, name: str, node: str, looks: list[list[str]]) -> bool:
     """Whether the guest of a VM runs; seen: the guests on its node at each look."""
     vmi = cluster.get("vmi", name)
-    seen.append(cluster.emulators_on(node))
-    return vmi is not None and vmi["metadata"]["uid"] in seen[-1]
+    looks.append(cluster.emulators_on(node))
+    return vmi is not None and vmi["metadata"]["uid"] in looks[-1]
 
 
 def handler_log(cluster: Cluster, node: str) -> list[dict[str, Any]]:
@@ -159,12 +161,12 @@ def test_the_vm_of_a_powered_off_node_restarts_once_after_the_out_of_service_tai
             cluster.kubectl("delete", "node", node)
         else:
             cluster.kubectl("wait", f"node/{node}", "--for=condition=Ready=Unknown", f"--timeout={LIMIT_SECONDS}s")
-            kept = cluster.get("vmi", "moved")
-            assert kept is not None
-            assert kept["metadata"]["uid"] == uid, "silence of a node is no proof"
+            unchanged = cluster.get("vmi", "moved")
+            assert unchanged is not None
+            assert unchanged["metadata"]["uid"] == uid, "silence of a node is no proof"
             cluster.kubectl("taint", "node", node, f"{OUT_OF_SERVICE}=nodeshutdown:NoExecute")
         renewed = another_instance(cluster, "moved", first)["metadata"]["uid"]
-        other = next(item for item in cluster.nodes if item != node)
+        other = next(candidate for candidate in cluster.nodes if candidate != node)
         assert cluster.emulators_on(other) == [renewed]
     finally:
         cluster.lab("up")

@@ -82,11 +82,11 @@ def test_a_frozen_guest_is_thawed_by_a_user_or_by_the_timeout(machine: Cluster) 
     press(machine, "freeze", '{"unfreezeTimeout": "1s"}')  # it already has a status, but no timeout
     for _twice in range(2):
         press(machine, "unfreeze")
-    machine.eventually(is_thawed, what="thawed by a person")
+    machine.eventually(is_thawed, what="thawed by a user")
 
     press(machine, "freeze", '{"unfreezeTimeout": "2s"}')
     machine.wait("vmi", NAME, ".status.fsFreezeStatus", "frozen")
-    machine.eventually(is_thawed, what="thawed by time")
+    machine.eventually(is_thawed, what="thawed by the timeout")
     press(machine, "pause")
     with pytest.raises(KubectlFailed, match=r"\(Conflict\).*VMI is paused"):
         press(machine, "freeze")
@@ -102,7 +102,7 @@ def test_a_guest_reboots_in_its_pod(machine: Cluster, console: Console, verb: st
     press(machine, verb, "")
 
     console.expect(READY)
-    assert "power button pressed" not in console.seen, "its agent has done it"
+    assert "power button pressed" not in console.seen, "the agent rebooted it"
     assert machine.launcher(NAME)["metadata"]["uid"] == pod
     assert machine.emulators() == emulators
     vmi = machine.get("vmi", NAME)

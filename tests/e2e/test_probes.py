@@ -105,7 +105,11 @@ def test_a_run_ends_when_its_guest_stops_responding(cluster: Cluster, name: str,
 
     cluster.wait("vm", name, ".status.printableStatus", "Stopped")
 
-    assert [item for item in complaints(cluster, pod) if item.startswith("Liveness") and complaint in item.lower()]
+    assert [
+        message
+        for message in complaints(cluster, pod)
+        if message.startswith("Liveness") and complaint in message.lower()
+    ]
 
 
 @pytest.mark.nightly

@@ -99,9 +99,9 @@ def reader(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Reader:
     for name, text in {**STORY.files, "inventory.yml": render_inventory(lab)}.items():
         (checkout / name).write_text(text)
     kubectl = ensure_programs(lab.cache, silent).kube("kubectl").parent
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("ANSIBLE_", "K8S_", "KUBE"))}
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("ANSIBLE_", "K8S_", "KUBE"))}
     environment = {
-        **kept,
+        **inherited,
         "HOME": str(home),
         "PATH": f"{Path(sys.executable).parent}:{kubectl}:{os.environ['PATH']}",
         "PIP_TARGET": str(home / "packages"),
@@ -137,14 +137,14 @@ def test_the_commands_work_and_leave_nothing(lab: Lab, cluster: Cluster, reader:
     cluster.kubectl("rollout", "status", "deployment/coredns", "-n", "kube-system", f"--timeout={LIMIT_SECONDS}s")
     before = content(lab)  # including what the lab itself runs
     lacks_kvm = False
-    *story, removal = STORY.commands
-    for command in story:
+    *commands, removal = STORY.commands
+    for command in commands:
         code = reader.enter(command)
         output = reader.outputs[command]
         if "virtops.kubevirt.deploy" in command and EMULATION not in command and code != 0:
             lacks_kvm = True
             assert "cannot run guests on KVM" in output, output[-6000:]
-            assert EMULATION in output.replace("\n", " "), "the remedy is said in full"
+            assert EMULATION in output.replace("\n", " "), "the message has the whole remedy"
             continue
         assert code == 0, f"{command}:\n{output[-6000:]}"
     assert "first" in reader.outputs["kubectl get virtualmachines"]
@@ -158,6 +158,6 @@ def test_the_commands_work_and_leave_nothing(lab: Lab, cluster: Cluster, reader:
     compiled = [
         path for part in ("images", "controlplane", "roles") for path in (installed / part).rglob("__pycache__")
     ]
-    assert compiled == [], "Ansible compiles its own plugins; what is built from is left as it was"
+    assert compiled == [], "sources of the images must stay unchanged"
     assert reader.enter(removal) == 0, reader.outputs[removal][-6000:]
     assert content(lab) == before

@@ -29,12 +29,12 @@ def test_a_set_is_scaled_from_zero_to_three_guests_and_down_to_one(cluster: Clus
     cluster.kubectl("create", "-f", "-", given=a_set("crowd"))
     cluster.kubectl("scale", "vmirs/crowd", "--replicas=3")
     cluster.wait("vmirs", "crowd", ".status.readyReplicas", "3")
-    three = cluster.list("vmi", "-l", "app=crowd")
-    assert [item["status"]["phase"] for item in three] == ["Running"] * 3
-    assert len({item["spec"]["domain"]["firmware"]["uuid"] for item in three}) == 3
+    vmis = cluster.list("vmi", "-l", "app=crowd")
+    assert [vmi["status"]["phase"] for vmi in vmis] == ["Running"] * 3
+    assert len({vmi["spec"]["domain"]["firmware"]["uuid"] for vmi in vmis}) == 3
 
     cluster.kubectl("scale", "vmirs/crowd", "--replicas=1")
-    for name in sorted(item["metadata"]["name"] for item in three)[:2]:
+    for name in sorted(vmi["metadata"]["name"] for vmi in vmis)[:2]:
         cluster.wait_gone("vmi", name)
     (last,) = cluster.list("vmi", "-l", "app=crowd")
     assert last["status"]["phase"] == "Running"
@@ -46,7 +46,7 @@ def test_a_set_is_scaled_from_zero_to_three_guests_and_down_to_one(cluster: Clus
 def instances(cluster: Cluster, name: str) -> dict[str, tuple[str, str]]:
     """Return name, UID and phase of each instance of a set."""
     vmis = cluster.list("vmi", "-l", f"app={name}")
-    return {item["metadata"]["name"]: (item["metadata"]["uid"], item["status"].get("phase", "")) for item in vmis}
+    return {vmi["metadata"]["name"]: (vmi["metadata"]["uid"], vmi["status"].get("phase", "")) for vmi in vmis}
 
 
 @pytest.mark.nightly

@@ -82,11 +82,11 @@ def lease_of_seconds(cluster: Cluster, node: str, seconds: int) -> None:
 @contextmanager
 def cut_off_from_the_api_server(cluster: Cluster, node: str) -> Iterator[None]:
     """Drop the packets of virt-handler to the API server; those of the kubelet, and its probes, pass."""
-    here = ("-l", "kubevirt.io=virt-handler", "--field-selector", f"spec.nodeName={node}")
-    (own,) = cluster.list("pods", "-n", "kubevirt", *here)
+    on_the_node = ("-l", "kubevirt.io=virt-handler", "--field-selector", f"spec.nodeName={node}")
+    (handler,) = cluster.list("pods", "-n", "kubevirt", *on_the_node)
     (slices,) = cluster.list("endpointslices", "-n", "default", "-l", "kubernetes.io/service-name=kubernetes")
     server = slices["endpoints"][0]["addresses"][0]
-    rule = ("from", own["status"]["podIP"], "to", server, "priority", "5", "blackhole")
+    rule = ("from", handler["status"]["podIP"], "to", server, "priority", "5", "blackhole")
     cluster.lab("node", "exec", node, "--", "ip", "rule", "add", *rule)
     try:
         yield
@@ -115,7 +115,7 @@ def counts_on(cluster: Cluster, name: str) -> None:
 def starts(cluster: Cluster) -> list[tuple[str, int]]:
     """Return UID and restarts of each virt-handler."""
     pods = cluster.list("pods", "-n", "kubevirt", "-l", "kubevirt.io=virt-handler")
-    return [(item["metadata"]["uid"], item["status"]["containerStatuses"][0]["restartCount"]) for item in pods]
+    return [(pod["metadata"]["uid"], pod["status"]["containerStatuses"][0]["restartCount"]) for pod in pods]
 
 
 def pause(cluster: Cluster, name: str) -> None:
@@ -138,11 +138,11 @@ def test_a_node_without_virt_handler_gets_no_machines_and_reports_ended_guests_l
     cluster.wait("node", node, SCHEDULABLE, "true")
     cluster.running("early")
     assert [message for _unused, why, message in cluster.events(uid) if why == "Stopped"] == [CRASHED], (
-        "once, whoever tells it"
+        "one Event, whichever process reports the end"
     )
     with pytest.raises(KubectlFailed, match="ServiceUnavailable"):
         pause(cluster, "hidden")
-    assert phase(cluster, "hidden") == "Running", "that it cannot be reached is no proof of its death"
+    assert phase(cluster, "hidden") == "Running", "an unreachable guest is not proof of its end"
 
     cluster.on_node(node, RENAME, pod, "elsewhere", "libvirt-sock")
     cluster.eventually(lambda: pause(cluster, "hidden") is None, what="hidden can be paused")
@@ -160,7 +160,8 @@ def test_a_node_with_a_hanging_virt_handler_gets_no_machines_until_it_is_replace
 
     cluster.wait("node", node, SCHEDULABLE, "false")
     cluster.eventually(
-        lambda: "VirtHandlerSilent" in cluster.kubectl("describe", "node", node), what="the node says so"
+        lambda: "VirtHandlerSilent" in cluster.kubectl("describe", "node", node),
+        what="the node has the Event VirtHandlerSilent",
     )
     counts_on(cluster, "bystander")
     assert phase(cluster, "bystander") == "Running"

@@ -43,14 +43,12 @@ def test_patching_running_to_true_boots_the_guest_with_its_user_data(cirros: Clu
 
 def test_the_leader_counts_it_in_its_metrics(cirros: Cluster) -> None:
     output = [
-        cirros.kubectl(
-            "get", "--raw", f"/api/v1/namespaces/kubevirt/pods/{item['metadata']['name']}:8080/proxy/metrics"
-        )
-        for item in cirros.list("pods", "-n", "kubevirt", "-l", "kubevirt.io=virt-controller")
+        cirros.kubectl("get", "--raw", f"/api/v1/namespaces/kubevirt/pods/{pod['metadata']['name']}:8080/proxy/metrics")
+        for pod in cirros.list("pods", "-n", "kubevirt", "-l", "kubevirt.io=virt-controller")
     ]
 
-    assert any('kubevirt_vmi_info{name="vm-cirros",namespace="default"' in item for item in output)
-    assert any('phase_transition_time_from_creation_seconds_count{phase="Running"}' in item for item in output)
+    assert any('kubevirt_vmi_info{name="vm-cirros",namespace="default"' in metrics for metrics in output)
+    assert any('phase_transition_time_from_creation_seconds_count{phase="Running"}' in metrics for metrics in output)
 
 
 def test_deleting_the_instance_restarts_the_vm(cirros: Cluster) -> None:

@@ -31,12 +31,12 @@ METRIC = re.compile(r"^kubevirt_vmi_number_of_outdated (\S+)$", re.MULTILINE)
 @pytest.fixture(scope="module")
 def upgradable(nodes: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Cluster:
     """Two nodes with the images of two versions, and no method. Later modules run the other version."""
-    now, lab = archives(), Lab(nodes.name)
-    anew = build_anew(now["virt-launcher"], tmp_path_factory.mktemp("anew"), NEXT.format("virt-launcher"))
+    images, lab = archives(), Lab(nodes.name)
+    next_launcher = build_anew(images["virt-launcher"], tmp_path_factory.mktemp("anew"), NEXT.format("virt-launcher"))
     configure(nodes, workloadUpdateStrategy=None)
     nodes.apply(a_claim(), a_stayer(), *map(a_mover, MOVERS))
-    lab.import_image(anew)
-    lab.import_image(now["control-plane"], reference=NEXT.format("control-plane"))
+    lab.import_image(next_launcher)
+    lab.import_image(images["control-plane"], reference=NEXT.format("control-plane"))
     return nodes
 
 
@@ -98,8 +98,8 @@ def ended_at(migration: dict[str, Any]) -> str:
     (last,) = (
         timestamp for timestamp in migration["status"]["phaseTransitionTimestamps"] if timestamp["phase"] == "Succeeded"
     )
-    times: str = last["phaseTransitionTimestamp"]
-    return times
+    time: str = last["phaseTransitionTimestamp"]
+    return time
 
 
 @pytest.mark.nightly
@@ -120,21 +120,23 @@ def test_guests_move_to_the_new_launcher_by_the_configured_methods(upgradable: C
     # Those that can migrate do, one by one, as the same guests.
     counted = {name: nodes.counter(first[name]) for name in MOVERS}
     configure(nodes, workloadUpdateStrategy={"workloadUpdateMethods": ["LiveMigrate"]})
-    nodes.eventually(lambda: outdated(nodes) == 1, what="one is left")
+    nodes.eventually(lambda: outdated(nodes) == 1, what="one is outdated")
     after = launchers(nodes)
     for name in MOVERS:
         assert nodes.running(name)["metadata"]["uid"] == before[name]
         assert image_of(nodes, name) == NEXT.format("virt-launcher")
         nodes.eventually(partial(counts_on, nodes, after[name], counted[name]), what=f"{name} counts on")
-    one, other = sorted(nodes.list("vmim", "-n", "default"), key=lambda job: job["metadata"]["creationTimestamp"])
-    assert ended_at(one) <= other["metadata"]["creationTimestamp"]
+    earlier, later = sorted(
+        nodes.list("vmim", "-n", "default"), key=lambda migration: migration["metadata"]["creationTimestamp"]
+    )
+    assert ended_at(earlier) <= later["metadata"]["creationTimestamp"]
     assert after[STAYER] == first[STAYER]
 
     # With Evict, the others are stopped and start again.
     configure(nodes, workloadUpdateStrategy={"workloadUpdateMethods": ["LiveMigrate", "Evict"]})
     nodes.another(STAYER, before[STAYER])
     last = nodes.running(STAYER)["metadata"]["uid"]
-    nodes.eventually(lambda: outdated(nodes) == 0, what="none is left")
+    nodes.eventually(lambda: outdated(nodes) == 0, what="none is outdated")
     assert image_of(nodes, STAYER) == NEXT.format("virt-launcher")
     assert nodes.emulators() == sorted([last, *(before[name] for name in MOVERS)])
     assert [launchers(nodes)[name] for name in MOVERS] == [after[name] for name in MOVERS]

@@ -41,7 +41,7 @@ class Job:
 
 
 def run(job: Job, seconds: float) -> tuple[dict[int, bool], str]:
-    """Run mutants of one file in a process of its own. Return index -> killed, and what went wrong."""
+    """Run mutants of one file in a process of its own. Return index -> killed, and the error."""
     request = {"file": job.file, "tests": find_tests(job.file), "indices": job.indices, "seconds": seconds}
     environment = {**os.environ, "PYTHONPATH": f"{ROOT}:{ROOT / 'plugins/module_utils'}"}
     command = [sys.executable, "-m", "tests.mutation.run_file"]
@@ -53,13 +53,13 @@ def run(job: Job, seconds: float) -> tuple[dict[int, bool], str]:
     except subprocess.TimeoutExpired:
         return {}, ""
     if not done.stdout:
-        return {}, f"the run broke off: {done.stderr[-2000:]}"
+        return {}, f"the run ended early: {done.stderr[-2000:]}"
     result = json.loads(done.stdout)
     return {index: bool(killed) for index, killed in result["outcomes"]}, result["error"]
 
 
 def changed_jobs(files: list[str]) -> list[Job]:
-    """Say what must run because code or tests differ from the recorded ones."""
+    """Return the mutants to run because code or tests differ from the recorded ones."""
     records, jobs, absent = scores.read(), [], 0
     chance = random.Random(scores.git("rev-parse", "HEAD^{tree}"))
     for file in files:
@@ -89,22 +89,23 @@ def run_changed(files: list[str], seconds: float, workers: int) -> int:
     say(f"{sum(len(job.indices or ()) for job in jobs)} mutants of {len(jobs)} files differ from the recorded ones")
 
     def run_in_time(job: Job) -> tuple[dict[int, bool], str]:
-        left = deadline - time.monotonic()
-        return run(job, min(left, max(20.0, 2 * workers * seconds / max(1, len(jobs))))) if left > 0 else ({}, "")
+        remaining = deadline - time.monotonic()
+        seconds_for_job = min(remaining, max(20.0, 2 * workers * seconds / max(1, len(jobs))))
+        return run(job, seconds_for_job) if remaining > 0 else ({}, "")
 
-    is_failed, left_out = False, 0
+    is_failed, skipped = False, 0
     with ThreadPoolExecutor(workers) as pool:
         for job, (outcomes, error) in zip(jobs, pool.map(run_in_time, jobs), strict=True):
-            left_out += len(job.indices or ()) - len(outcomes)
+            skipped += len(job.indices or ()) - len(outcomes)
             is_failed |= bool(error) or not _is_at_floor(job, outcomes)
             if error:
                 say(f"failed: {job.file}: {error}")
-    say(f"left out for lack of time: {left_out} mutants (make mutation runs all)")
+    say(f"not run for lack of time: {skipped} mutants (make mutation runs all)")
     return 1 if is_failed else 0
 
 
 def _is_at_floor(job: Job, outcomes: dict[int, bool]) -> bool:
-    """Judge the best score that is still possible: a mutant that was not run for lack of time counts as killed."""
+    """Compare the best possible score with the floor: a mutant that was not run counts as killed."""
     if not outcomes:
         return True
     mutants = generate(ast.parse((ROOT / job.file).read_text()))

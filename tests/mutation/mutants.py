@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Generate the mutants of a source file: each is the file's syntax tree with one small change.
 
-Where two operators would say the same, one is left out: a comparison that is the whole condition of an `if` is not
+Of two equivalent mutants only one is generated: a comparison that is the whole condition of an `if` is not
 negated, because the condition is already replaced by True and by False.
 """
 
@@ -49,15 +49,15 @@ _Value = ast.AST | list[ast.AST] | None
 @dataclass(frozen=True, slots=True)
 class Mutant:
     lines: tuple[int, int]
-    """First and last line of the statement, without its body: a test that runs none of them cannot notice."""
+    """First and last line of the statement, without its body: a test that executes none of them notices nothing."""
     text: str
-    """What changes, for a reader."""
+    """The change in words."""
     function: tuple[str, int] | None
     """Qualified name and first line of the function that changes; None outside of functions."""
     statement: ast.stmt
     """The statement of the module that holds the change."""
     apply: Callable[[], None]
-    """Make the change in the tree, for good."""
+    """Change the tree; this cannot be undone."""
 
 
 def generate(tree: ast.Module) -> list[Mutant]:
@@ -126,7 +126,7 @@ def _apply(place: _Place, field: str, value: _Value) -> None:
 
 
 def _is_skipped(node: ast.AST) -> bool:
-    """Tell whether a node only declares, imports, or serves the type checker or a person who reads a message."""
+    """Tell whether a node only declares, imports, or concerns the type checker or the text of a message."""
     match node:
         case ast.Import() | ast.ImportFrom() | ast.Assert() | ast.JoinedStr():
             return True
@@ -193,7 +193,7 @@ def _changes(node: ast.AST, place: _Place) -> Iterator[tuple[str, _Value]]:
 
 
 def _constant(value: object) -> Iterator[tuple[str, _Value]]:
-    """Change a value. A text with a space in it is prose for a person, and stays."""
+    """Change a value. A text with a space is prose and is not changed."""
     match value:
         case bool():
             yield "", ast.Constant(not value)

@@ -37,7 +37,7 @@ from tests.mutation.targets import ROOT
 
 OUTSIDE = "not (component or lab or guest or root)"
 SLOW_SECONDS = 2.0
-"""A test that takes longer judges no mutant."""
+"""A test that takes longer runs with no mutant."""
 KILLED, SURVIVED = 1, 0
 
 
@@ -55,7 +55,7 @@ class Plugin:
         self.error = ""
 
     def pytest_configure(self, config: pytest.Config) -> None:
-        """Examples that fail are not made smaller: one failure is all that a mutant needs."""
+        """Do not shrink failing examples: one failure kills a mutant."""
         import hypothesis  # noqa: PLC0415  pytest wants to import it first
 
         phases = (hypothesis.Phase.explicit, hypothesis.Phase.generate)
@@ -83,7 +83,7 @@ class Plugin:
         return True
 
     def _passes_untraced(self, item: pytest.Item, following: pytest.Item | None) -> bool:
-        """Run a test again that failed, perhaps because it measures time. It judges no mutant."""
+        """Run a test again that failed, perhaps because it measures time. It runs with no mutant."""
         self.failed = False
         item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
         self.seconds[item.nodeid] += SLOW_SECONDS
@@ -94,11 +94,11 @@ class Plugin:
         items = [item for item in items if self.seconds[item.nodeid] < SLOW_SECONDS]
         tree = ast.parse(self.path.read_bytes())
         mutants = generate(tree)
-        caches = [thing for thing in gc.get_objects() if isinstance(thing, functools._lru_cache_wrapper)]
+        caches = [obj for obj in gc.get_objects() if isinstance(obj, functools._lru_cache_wrapper)]
         functions = [
-            thing
-            for thing in gc.get_objects()
-            if isinstance(thing, types.FunctionType) and thing.__code__.co_filename == str(self.path)
+            obj
+            for obj in gc.get_objects()
+            if isinstance(obj, types.FunctionType) and obj.__code__.co_filename == str(self.path)
         ]
         gc.collect()
         gc.freeze()
@@ -129,7 +129,7 @@ class Plugin:
                 cache.cache_clear()
             try:
                 exchange()
-            except Exception:  # a module that cannot be made of it is noticed by each test
+            except Exception:  # each test would notice a module that does not load
                 return KILLED
             self.failed = False
             for item, following in zip(items, [*items[1:], None], strict=True):
@@ -147,9 +147,9 @@ def _in_child(run: Callable[[], int], seconds: float) -> int:
     if pid == 0:
         outcome = KILLED
         with contextlib.suppress(BaseException):
-            nothing = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(nothing, 1)
-            os.dup2(nothing, 2)
+            devnull = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(devnull, 1)
+            os.dup2(devnull, 2)
             resource.setrlimit(resource.RLIMIT_CPU, (int(seconds) + 1, int(seconds) + 2))
             resource.setrlimit(resource.RLIMIT_DATA, (3 << 30, 3 << 30))
             signal.alarm(int(4 * seconds) + 20)
@@ -191,13 +191,13 @@ def _exchange_constant(path: Path, mutant: Mutant) -> None:
 
 
 def _import_and_test(path: Path, mutant: Mutant, tree: ast.Module) -> int:
-    """Forget what has been imported of this repository, and run the tests on a module that is changed."""
+    """Unload the modules of this repository, and run the tests with the changed module."""
     mutant.apply()
     code = compile(tree, str(path), "exec", dont_inherit=True)
-    given = importlib.machinery.SourceFileLoader.get_code
+    original = importlib.machinery.SourceFileLoader.get_code
 
     def get_code(loader: importlib.machinery.SourceFileLoader, name: str) -> Any:
-        return code if loader.path == str(path) else given(loader, name)
+        return code if loader.path == str(path) else original(loader, name)
 
     importlib.machinery.SourceFileLoader.get_code = get_code  # type: ignore[method-assign, assignment]
     for name, module in list(sys.modules.items()):
@@ -210,7 +210,7 @@ def _import_and_test(path: Path, mutant: Mutant, tree: ast.Module) -> int:
 
 @contextlib.contextmanager
 def _traced(path: str, lines: set[int]) -> Iterator[None]:
-    """Note the lines of one file that are executed, in all threads."""
+    """Record the executed lines of one file, in all threads."""
 
     def local(frame: types.FrameType, event: str, _unused: Any) -> Any:
         lines.add(frame.f_lineno)

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The recorded scores, and what of a record still holds after a file has changed."""
+"""The recorded scores, and the outcomes that stay valid after a file has changed."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Record:
     source: str
     """Git's name of the content that was mutated."""
     tests: str
-    """Digest of the test files that judged."""
+    """Digest of the test files that ran."""
     survived: tuple[int, ...]
     """Indices into the generated mutants."""
 
@@ -59,7 +59,7 @@ def write(records: dict[str, Record]) -> None:
 
 
 def make_record(path: str, outcomes: dict[int, bool], before: Record | None) -> Record:
-    """Record a complete run. A floor that is higher stays."""
+    """Record a complete run. A higher floor stays."""
     killed = sum(outcomes.values())
     percent = percent_of(killed, len(outcomes))
     survived = tuple(index for index, is_killed in sorted(outcomes.items()) if not is_killed)
@@ -124,7 +124,7 @@ def known_outcomes(old: str | None, new: str, survived: tuple[int, ...]) -> dict
         outcomes.setdefault((mutant.lines[0], mutant.text), []).append(index not in survived)
     known = {}
     for index, mutant in enumerate(generate(ast.parse(new))):
-        left = outcomes.get((line_before.get(mutant.lines[0], 0), mutant.text))
-        if left:
-            known[index] = left.pop(0)
+        recorded = outcomes.get((line_before.get(mutant.lines[0], 0), mutant.text))
+        if recorded:
+            known[index] = recorded.pop(0)
     return known

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which files are mutated, and which tests judge them: the globs of targets.toml, and the mirrored test files."""
+"""The files to mutate, and the tests to run with each: the globs of targets.toml, and the mirrored test files."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ GLOBS = Path(__file__).with_name("targets.toml")
 TREES = {"controlplane": "tests/controlplane", "plugins": "tests/unit/plugins"}
 """Folder of the code -> folder that mirrors it."""
 SIBLINGS = ("decide", "status", "world")
-"""Modules of one controller: decisions are made of what the world holds, so their tests judge all three."""
+"""Modules of one controller: a decision depends on its World, so the tests of all three run."""
 
 
 def find_files() -> list[str]:

@@ -57,10 +57,10 @@ class Api:
 
     def get(self, resource: Resource, name: str) -> Object | None:
         """Return the object, or None if it does not exist."""
-        status, answer = self.transport.request("GET", resource.path(name))
-        if status == 404 and _is_object_missing(answer):
+        status, response = self.transport.request("GET", resource.path(name))
+        if status == 404 and _is_object_missing(response):
             return None
-        return _expect_named(f"read {resource.title(name)}", status, answer)
+        return _expect_named(f"read {resource.title(name)}", status, response)
 
     def list(
         self, resource: Resource, *, labels: str | None = None, fields: str | None = None, pages: int | None = None
@@ -77,16 +77,16 @@ class Api:
         while True:
             query = {"labelSelector": labels, "fieldSelector": fields, "limit": PAGE, "continue": token}
             target = paths.with_query(resource.path(), query)
-            answer = _expect_object(f"list {resource.plural}", *self.transport.request("GET", target))
-            for item in answer.get("items") or ():
-                _expect_likeness(f"list {resource.plural}", item)
-                item.setdefault("apiVersion", resource.api_version)
-                item.setdefault("kind", resource.kind)
-                listed.append(item)
-            metadata = answer.get("metadata") or {}
+            response = _expect_object(f"list {resource.plural}", *self.transport.request("GET", target))
+            for obj in response.get("items") or ():
+                _expect_likeness(f"list {resource.plural}", obj)
+                obj.setdefault("apiVersion", resource.api_version)
+                obj.setdefault("kind", resource.kind)
+                listed.append(obj)
+            metadata = response.get("metadata") or {}
             before, token = token, metadata.get("continue")
             if token and token == before:
-                raise Unavailable(f"cannot list {resource.plural}: unexpected answer, a page that follows itself")
+                raise Unavailable(f"cannot list {resource.plural}: unexpected response, the same page twice")
             if not token or (pages is not None and len(listed) >= pages * PAGE):
                 return listed, metadata.get("resourceVersion")
 
@@ -94,49 +94,49 @@ class Api:
         """Apply (create or update) the object. It takes over fields of other managers."""
         name = obj["metadata"]["name"]
         query = {"fieldManager": FIELD_MANAGER, "force": True, "fieldValidation": "Strict", **_dry(dry_run)}
-        answer = self.transport.request("PATCH", paths.with_query(resource.path(name), query), obj, APPLY)
-        return _expect_named(f"apply {resource.title(name)}", *answer)
+        response = self.transport.request("PATCH", paths.with_query(resource.path(name), query), obj, APPLY)
+        return _expect_named(f"apply {resource.title(name)}", *response)
 
     def create(self, resource: Resource, obj: Object, *, dry_run: bool = False) -> Object:
         """Create the object. The server may choose its name (generateName)."""
         query = {"fieldManager": FIELD_MANAGER, "fieldValidation": "Strict", **_dry(dry_run)}
         name = obj["metadata"].get("name") or obj["metadata"].get("generateName")
-        answer = self.transport.request("POST", paths.with_query(resource.path(), query), obj)
-        return _expect_named(f"create {resource.title(name)}", *answer)
+        response = self.transport.request("POST", paths.with_query(resource.path(), query), obj)
+        return _expect_named(f"create {resource.title(name)}", *response)
 
     def patch(self, resource: Resource, name: str, patch: Object, *, dry_run: bool = False) -> Object:
         """Send a JSON merge patch."""
         query = {"fieldManager": FIELD_MANAGER, "fieldValidation": "Strict", **_dry(dry_run)}
-        answer = self.transport.request("PATCH", paths.with_query(resource.path(name), query), patch, MERGE_PATCH)
-        return _expect_named(f"change {resource.title(name)}", *answer)
+        response = self.transport.request("PATCH", paths.with_query(resource.path(name), query), patch, MERGE_PATCH)
+        return _expect_named(f"change {resource.title(name)}", *response)
 
     def replace(self, resource: Resource, obj: Object, *, dry_run: bool = False) -> Object:
         """Replace the stored object. `obj` needs the resourceVersion of the stored object."""
         query = {"fieldManager": FIELD_MANAGER, "fieldValidation": "Strict", **_dry(dry_run)}
         name = obj["metadata"]["name"]
-        answer = self.transport.request("PUT", paths.with_query(resource.path(name), query), obj)
-        return _expect_named(f"replace {resource.title(name)}", *answer)
+        response = self.transport.request("PUT", paths.with_query(resource.path(name), query), obj)
+        return _expect_named(f"replace {resource.title(name)}", *response)
 
     def delete(self, resource: Resource, name: str, options: Mapping[str, Any], *, dry_run: bool = False) -> bool:
         """Delete the object; return whether it existed."""
         body = {"apiVersion": "v1", "kind": "DeleteOptions", **options}
         if dry_run:
             body["dryRun"] = ["All"]
-        status, answer = self.transport.request("DELETE", resource.path(name), body)
-        if status == 404 and _is_object_missing(answer):
+        status, response = self.transport.request("DELETE", resource.path(name), body)
+        if status == 404 and _is_object_missing(response):
             return False
-        expect(f"delete {resource.title(name)}", status, answer)
+        expect(f"delete {resource.title(name)}", status, response)
         return True
 
     def put(self, resource: Resource, name: str, subresource: str, body: Object) -> None:
         """Send an operation (start, stop, restart...). The response has no body; the object shows the effect."""
-        status, answer = self.transport.request("PUT", resource.path(name, subresource), body)
-        expect(f"{subresource} {resource.title(name)}", status, answer)
+        status, response = self.transport.request("PUT", resource.path(name, subresource), body)
+        expect(f"{subresource} {resource.title(name)}", status, response)
 
     def ask(self, resource: Resource, name: str, subresource: str, body: Object | None = None) -> Object:
         """Return the response of a subresource. body: for subresources that take one."""
-        status, answer = self.transport.request("GET", resource.path(name, subresource), body)
-        return _expect_object(f"read {subresource} of {resource.title(name)}", status, answer)
+        status, response = self.transport.request("GET", resource.path(name, subresource), body)
+        return _expect_object(f"read {subresource} of {resource.title(name)}", status, response)
 
     def version(self) -> str:
         """Return the server's version, or "" if it reports none."""
@@ -146,10 +146,10 @@ class Api:
 
     def serves(self, group: str) -> bool:
         """Tell whether the server serves an API group."""
-        answer = _expect_object("discover the API's groups", *self.transport.request("GET", "/apis"))
-        if answer.get("kind") != "APIGroupList":
-            raise Unavailable("cannot discover the API's groups: what answers at this address is not an API server")
-        return any(served.get("name") == group for served in answer.get("groups") or ())
+        response = _expect_object("discover the API's groups", *self.transport.request("GET", "/apis"))
+        if response.get("kind") != "APIGroupList":
+            raise Unavailable("cannot discover the API's groups: the server at this address is not an API server")
+        return any(served.get("name") == group for served in response.get("groups") or ())
 
     def watch(
         self, resource: Resource, *, fields: str | None, version: str | None, timeout_seconds: float
@@ -193,15 +193,15 @@ def _dry(dry_run: bool) -> dict[str, str | None]:
     return {"dryRun": "All" if dry_run else None}
 
 
-def _is_object_missing(answer: Any) -> bool:
+def _is_object_missing(response: Any) -> bool:
     """Tell whether the object is missing, not the kind. The 404 for a missing kind has no details.name."""
-    details = answer.get("details") if isinstance(answer, dict) else None
+    details = response.get("details") if isinstance(response, dict) else None
     return isinstance(details, dict) and bool(details.get("name"))
 
 
-def expect(attempt: str, status: int, answer: Any) -> Any:
+def expect(attempt: str, status: int, response: Any) -> Any:
     """Return the decoded body, or raise the API's error."""
-    if status == 404 and not _is_object_missing(answer):
+    if status == 404 and not _is_object_missing(response):
         raise NotFound(
             f"cannot {attempt}: the API server does not know this kind; is KubeVirt (or virtops.kubevirt's control"
             " plane) installed in this cluster?",
@@ -210,28 +210,28 @@ def expect(attempt: str, status: int, answer: Any) -> Any:
     if status >= 300:
         from .refusals import refusal
 
-        raise refusal(attempt, status, answer)
-    return answer
+        raise refusal(attempt, status, response)
+    return response
 
 
-def _expect_object(attempt: str, status: int, answer: Any) -> Object:
-    body = expect(attempt, status, answer)
+def _expect_object(attempt: str, status: int, response: Any) -> Object:
+    body = expect(attempt, status, response)
     if not isinstance(body, dict):
-        raise Unavailable(f"cannot {attempt}: unexpected answer, status {status} without an object")
+        raise Unavailable(f"cannot {attempt}: unexpected response, status {status} without an object")
     for field, kind in (("metadata", dict), ("items", list)):
         if not isinstance(body.get(field) or kind(), kind):
-            raise Unavailable(f"cannot {attempt}: unexpected answer, status {status} with a {field} that is none")
+            raise Unavailable(f"cannot {attempt}: unexpected response, status {status} with an invalid {field}")
     if not all(isinstance(item, dict) for item in body.get("items") or ()):
-        raise Unavailable(f"cannot {attempt}: unexpected answer, status {status} with items that are no objects")
+        raise Unavailable(f"cannot {attempt}: unexpected response, status {status} with items that are no objects")
     return body
 
 
-def _expect_named(attempt: str, status: int, answer: Any) -> Object:
-    return _expect_likeness(attempt, _expect_object(attempt, status, answer))
+def _expect_named(attempt: str, status: int, response: Any) -> Object:
+    return _expect_likeness(attempt, _expect_object(attempt, status, response))
 
 
 def _expect_likeness(attempt: str, obj: Object) -> Object:
     flaw = objects.flaw(obj)
     if flaw:
-        raise Unavailable(f"cannot {attempt}: unexpected answer, no object of the API: {flaw}")
+        raise Unavailable(f"cannot {attempt}: unexpected response, no object of the API: {flaw}")
     return obj

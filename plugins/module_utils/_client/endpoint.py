@@ -147,7 +147,7 @@ def _base64(text: str) -> str:
     return base64.b64encode(text.encode()).decode()
 
 
-def _overlay(found: Endpoint, explicit: Endpoint) -> Endpoint:
+def _overlay(configured: Endpoint, explicit: Endpoint) -> Endpoint:
     """Lay the task's options over the values of a file. An option replaces file and data of a credential."""
     options: dict[str, Any] = {
         name: getattr(explicit, name)
@@ -161,11 +161,11 @@ def _overlay(found: Endpoint, explicit: Endpoint) -> Endpoint:
         options["token"] = None
     if not explicit.verify:
         options["verify"] = False
-    return found._replace(
+    return configured._replace(
         **options,
-        proxy_headers={**found.proxy_headers, **explicit.proxy_headers},
-        headers={**found.headers, **explicit.headers},
-        groups=explicit.groups or found.groups,
+        proxy_headers={**configured.proxy_headers, **explicit.proxy_headers},
+        headers={**configured.headers, **explicit.headers},
+        groups=explicit.groups or configured.groups,
     )
 
 

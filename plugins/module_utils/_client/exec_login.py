@@ -18,7 +18,7 @@ from .errors import BadArgument, cut
 _SAID_LIMIT = 200
 
 
-class _Heard(logging.Handler):
+class _LastLogLine(logging.Handler):
     """Keeps the last log line. The library reports a failed plugin only in its log."""
 
     last = ""
@@ -42,7 +42,7 @@ def credentials(
         ) from error
     configuration = client.Configuration()
     try:
-        with _listening() as heard:
+        with _listening() as handler:
             if path is None:
                 loader.load_kube_config_from_dict(dict(config), context=context, client_configuration=configuration)
             else:
@@ -58,17 +58,17 @@ def credentials(
         "key_file": configuration.key_file,
     }
     if not any(fields.values()):
-        detail = f" ({heard.last})" if heard.last else ""
+        detail = f" ({handler.last})" if handler.last else ""
         raise BadArgument(f"context {context}: its credential plugin gave no credentials{detail}; run it by hand")
     return {name: value for name, value in fields.items() if value}
 
 
 @contextmanager
-def _listening() -> Iterator[_Heard]:
+def _listening() -> Iterator[_LastLogLine]:
     """Collect the log lines of all loggers during the block."""
-    heard, log = _Heard(logging.ERROR), logging.getLogger()
-    log.addHandler(heard)
+    handler, log = _LastLogLine(logging.ERROR), logging.getLogger()
+    log.addHandler(handler)
     try:
-        yield heard
+        yield handler
     finally:
-        log.removeHandler(heard)
+        log.removeHandler(handler)

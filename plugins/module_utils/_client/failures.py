@@ -22,11 +22,11 @@ def unexpected(server: str, response: http.client.HTTPResponse) -> Unavailable:
     """Return the error for a response that no API server sends."""
     if 300 <= response.status < 400:
         return Unavailable(
-            f"unexpected answer from {server}: a redirect ({response.status}) to"
+            f"unexpected response from {server}: a redirect ({response.status}) to"
             f" {cut(response.getheader('Location', '?'), 100)}, which is not followed; give the final address"
         )
     return Unavailable(
-        f"unexpected answer from {server}: status {response.status}, content type"
+        f"unexpected response from {server}: status {response.status}, content type"
         f" {cut(response.getheader('Content-Type', ''), 60) or 'none'}; {_meaning(response.status)}"
     )
 
@@ -51,7 +51,7 @@ def unavailable(
     check = "check proxy, host and kubeconfig" if proxy else "check host and kubeconfig"
     if isinstance(error, TimeoutError):
         kind = Silent if is_reached else Unavailable
-        return kind(f"{server} does not answer{route}; {check}, and the network between")
+        return kind(f"{server} does not respond{route}; {check}, and the network between")
     if isinstance(error, socket.gaierror):
         host = f"proxy {proxy[0]}" if proxy else f"host of {server}"
         return Unavailable(f"the {host} is not known: {error.strerror}; {check}")

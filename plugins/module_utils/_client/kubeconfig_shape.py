@@ -65,7 +65,7 @@ def _check(value: Any, shape: Any, where: str, path: str, is_templated: bool) ->
     elif isinstance(shape, list):
         _refuse_unless(isinstance(value, (list, tuple)), where, path, "a list")
         for index, item in enumerate(value):
-            _refuse_unless(item is not None, where, f"{path}[{index}]", _said(shape[0]))
+            _refuse_unless(item is not None, where, f"{path}[{index}]", _kind_text(shape[0]))
             _check(item, shape[0], where, f"{path}[{index}]", is_templated)
     elif shape == TEXT:
         _refuse_unless(isinstance(value, str), where, path, "a text; put a number or a date in quotes")
@@ -76,10 +76,10 @@ def _check(value: Any, shape: Any, where: str, path: str, is_templated: bool) ->
         _refuse_unless(isinstance(value, Mapping), where, path, shape)
 
 
-def _said(shape: Any) -> str:
+def _kind_text(shape: Any) -> str:
     return shape if isinstance(shape, str) else MAPPING
 
 
-def _refuse_unless(fits: bool, where: str, path: str, wanted: str) -> None:
+def _refuse_unless(fits: bool, where: str, path: str, expected: str) -> None:
     if not fits:
-        raise BadArgument(f"{where}: {path or 'the whole'} must be {wanted}")
+        raise BadArgument(f"{where}: {path or 'the whole'} must be {expected}")

@@ -20,10 +20,10 @@ def in_parallel(api: Api, count: int, work: Callable[[Api, int], Any], *, worker
     results: list[Any] = [None] * count
     indices = iter(range(count))
 
-    def worker(own: Api) -> None:
+    def worker(thread_api: Api) -> None:
         for index in indices:  # next() of a range iterator is atomic
             try:
-                results[index] = work(own, index)
+                results[index] = work(thread_api, index)
             except VirtError as error:
                 results[index] = error
 
@@ -33,12 +33,12 @@ def in_parallel(api: Api, count: int, work: Callable[[Api, int], Any], *, worker
     import threading
 
     clones = [api.clone() for _unused in range(min(workers or WORKERS, count) - 1)]
-    threads = [threading.Thread(target=worker, args=(own,), daemon=True) for own in clones]
+    threads = [threading.Thread(target=worker, args=(thread_api,), daemon=True) for thread_api in clones]
     for thread in threads:
         thread.start()
     worker(api)
     for thread in threads:
         thread.join()
-    for own in clones:
-        own.close()
+    for thread_api in clones:
+        thread_api.close()
     return results

@@ -14,7 +14,7 @@ from .errors import BadArgument
 _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _SUBDOMAIN = re.compile(r"(?=.{1,253}\Z)[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _QUALIFIED = re.compile(r"[A-Za-z0-9]([-_.A-Za-z0-9]{0,61}[A-Za-z0-9])?")
-_QUALIFIED_TOLD = "letters, digits, '-', '_' and '.', the first and the last a letter or digit, at most 63"
+_QUALIFIED_TEXT = "letters, digits, '-', '_' and '.', the first and the last a letter or digit, at most 63"
 
 
 def check_name(option: str, value: object) -> None:
@@ -47,13 +47,13 @@ def check_label(option: str, key: object, value: object) -> None:
     prefix, slash, name = key.rpartition("/") if isinstance(key, str) else ("", "", "")
     if not _QUALIFIED.fullmatch(name) or (slash and not _SUBDOMAIN.fullmatch(prefix)):
         raise BadArgument(
-            f"{option}: {str(key)[:64]!r} is not a label's key: {_QUALIFIED_TOLD}; before it may be a DNS subdomain"
+            f"{option}: {str(key)[:64]!r} is not a label's key: {_QUALIFIED_TEXT}; before it may be a DNS subdomain"
             " and '/'"
         )
     if value is None:
         raise BadArgument(f"{option}[{key}] is empty; for a label without a value write ''")
     if not isinstance(value, str) or (value and not _QUALIFIED.fullmatch(value)):
-        raise BadArgument(f"{option}[{key}] {str(value)[:64]!r} is not a label's value: {_QUALIFIED_TOLD}, or nothing")
+        raise BadArgument(f"{option}[{key}] {str(value)[:64]!r} is not a label's value: {_QUALIFIED_TEXT}, or nothing")
 
 
 def resource_path(

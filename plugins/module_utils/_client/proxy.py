@@ -14,10 +14,10 @@ PORT = 80
 """The port of a proxy whose address has none, as in kubectl."""
 
 
-def parse(given: str) -> SplitResult:
+def parse(address: str) -> SplitResult:
     """Return the parts of a proxy's address. Raises BadArgument, without quoting the password, for an unusable one."""
     try:
-        parts = urlsplit(given if "://" in given else f"http://{given}")
+        parts = urlsplit(address if "://" in address else f"http://{address}")
         is_usable = bool(parts.hostname) and parts.port != 0
     except ValueError:
         is_usable = False

@@ -141,20 +141,20 @@ def _in_kubeconfig(value: Any) -> Iterator[str]:
         yield from _texts(value)
     else:
         users = value.get("users")
-        yield from _beside(users or [], [_USERS_ENTRY])
+        yield from _texts_outside(users or [], [_USERS_ENTRY])
 
 
-def _beside(value: Any, harmless: Any) -> Iterator[str]:
+def _texts_outside(value: Any, harmless: Any) -> Iterator[str]:
     """Yield the texts of a value, except at the names in `harmless`, which has the shape of the value."""
     if harmless is None:
         for item in value if isinstance(value, (list, tuple)) else [value]:
             yield from _texts(item) if _is_nested(item) else ()
     elif isinstance(harmless, list) and isinstance(value, (list, tuple)):
         for item in value:
-            yield from _beside(item, harmless[0])
+            yield from _texts_outside(item, harmless[0])
     elif isinstance(harmless, dict) and isinstance(value, Mapping):
         for name, inner in value.items():
-            yield from _beside(inner, harmless[name]) if name in harmless else _texts(inner)
+            yield from _texts_outside(inner, harmless[name]) if name in harmless else _texts(inner)
     else:
         yield from _texts(value)
 

@@ -25,9 +25,9 @@ _TEXT = re.compile(r"must be (?:a number|a whole number|true or false), (?:and i
 _CLASSES = {400: Invalid, 401: Forbidden, 403: Forbidden, 404: NotFound, 409: Conflict, 422: Invalid}
 
 
-def refusal(attempt: str, status: int, answer: Any) -> ApiError:
+def refusal(attempt: str, status: int, response: Any) -> ApiError:
     """Translate the API server's Status object into an error that names the attempt and the fields."""
-    body = answer if isinstance(answer, dict) else {}
+    body = response if isinstance(response, dict) else {}
     details, listed = body.get("details"), None
     if isinstance(details, dict):
         listed = details.get("causes")
@@ -43,7 +43,7 @@ def refusal(attempt: str, status: int, answer: Any) -> ApiError:
             cause["message"] if cause["field"] == "?" else f"{cause['field']}: {cause['message']}" for cause in causes
         )
     else:
-        reason = cut(str(body.get("message") or body.get("reason") or answer or "no reason given"))
+        reason = cut(str(body.get("message") or body.get("reason") or response or "no reason given"))
     is_unreadable = str(body.get("message") or "").startswith(_UNREADABLE)
     kind = Invalid if is_unreadable else _CLASSES.get(status, ApiError)
     return kind(
@@ -68,13 +68,13 @@ def _mistyped(message: str) -> list[dict[str, str]]:
 
 def _remedy(status: int, reason: str) -> str:
     if status == 500 and "failed calling webhook" in reason:
-        return f" (what judges such objects does not answer; {_LOOK})"
+        return f" (the admission webhook does not respond; {_LOOK})"
     if status == 503 and reason == _NOT_AGGREGATED:
-        return f" (what serves this API does not answer; {_LOOK})"
+        return f" (the server of this API does not respond; {_LOOK})"
     if status == 401:
         return " (the API server does not know the user; check the credentials)"
     if status == 403 and "is being terminated" in reason:
-        return " (it takes nothing new; try again when it is gone, or name another)"
+        return " (nothing can be created in it; wait until it is deleted, or use another namespace)"
     if status == 403 and _NO_RIGHT.search(reason):
         return " (ask the cluster's administrator for this right)"
     return ""

@@ -29,10 +29,10 @@ def lines(transport: Transport, target: str, timeout_seconds: float) -> tuple[in
 
 def events(transport: Transport, target: str, timeout_seconds: float, attempt: str) -> Iterator[dict[str, Any]]:
     """Yield the events of a watch. Raises the API's errors."""
-    status, answer = lines(transport, target, timeout_seconds)
+    status, body = lines(transport, target, timeout_seconds)
     if status != 200:
-        raise refusal(attempt, status, answer)
-    return _events(attempt, answer)
+        raise refusal(attempt, status, body)
+    return _events(attempt, body)
 
 
 def upgrade(transport: Transport, target: str, headers: tuple[tuple[str, str], ...]) -> tuple[int, Any]:
@@ -72,11 +72,11 @@ def _events(attempt: str, lines: Iterator[bytes]) -> Iterator[dict[str, Any]]:
         except (ValueError, TypeError, KeyError):
             is_event = False
         if not is_event:
-            raise Unavailable(f"cannot {attempt}: unexpected answer, a line that is no event")
+            raise Unavailable(f"cannot {attempt}: unexpected response, a line that is no event")
         if kind == "ERROR":  # expired or overloaded
             code = obj.get("code")
             raise refusal(attempt, code if isinstance(code, int) and code else 500, obj)
         flaw = objects.flaw(obj, is_named=kind != "BOOKMARK")
         if flaw:
-            raise Unavailable(f"cannot {attempt}: unexpected answer, an event of no object: {flaw}")
+            raise Unavailable(f"cannot {attempt}: unexpected response, an event of no object: {flaw}")
         yield event

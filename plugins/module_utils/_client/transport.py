@@ -59,9 +59,9 @@ class Transport:
 
     def clone(self) -> Transport:
         """Return a transport with a connection of its own."""
-        made = Transport(self._endpoint, self._context)
-        made.deadline = self.deadline
-        return made
+        transport = Transport(self._endpoint, self._context)
+        transport.deadline = self.deadline
+        return transport
 
     def close(self) -> None:
         """Close the connection; the next request opens another."""
@@ -213,7 +213,7 @@ class Transport:
                 if size > ANSWER_LIMIT or time.monotonic() > deadline:
                     self.close()
                     problem = "longer than 64 MiB" if size > ANSWER_LIMIT else "not complete in time"
-                    raise Unavailable(f"unexpected answer from {self._endpoint.server}: {problem}")
+                    raise Unavailable(f"unexpected response from {self._endpoint.server}: {problem}")
             response.read()  # read1 leaves a response open at its end, and with it the connection
         except (OSError, ValueError, http.client.HTTPException) as error:  # ValueError: a chunk of negative size
             self.close()
@@ -244,15 +244,15 @@ class Transport:
         return failures.unavailable(self._endpoint.server, self._proxy(), error, is_reached=is_reached)
 
 
-def _spread(pause: float, asked: str) -> float:
+def _spread(pause: float, retry_after: str) -> float:
     """Return the pause in seconds: as long as the response asks, or about as long as our own.
 
     The pause is random, so that tasks that were refused together do not retry together. A response that asks for no
     pause (Retry-After: 0) gets our own.
     """
     spread = pause * random.uniform(0.5, 1.5)  # noqa: S311 - nothing secret
-    is_number = asked.isascii() and asked.isdigit() and len(asked) < 10
-    return min(int(asked), LONGEST_PAUSE_SECONDS) if is_number and int(asked) else spread
+    is_number = retry_after.isascii() and retry_after.isdigit() and len(retry_after) < 10
+    return min(int(retry_after), LONGEST_PAUSE_SECONDS) if is_number and int(retry_after) else spread
 
 
 def _may_repeat(method: str, status: int) -> bool:

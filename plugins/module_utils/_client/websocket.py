@@ -36,8 +36,8 @@ class WebSocket(NamedTuple):
 def opened(api: Api, resource: Resource, name: str, subresource: str, protocol: str) -> WebSocket:
     """Open a stream of an object (console, VNC, a port). The caller closes it."""
     attempt = f"open {subresource} of {resource.title(name)}"
-    status, answer = upgrade(api.transport, resource.path(name, subresource), protocol, attempt)
-    stream: WebSocket = answer if status == 101 else expect(attempt, status, answer)
+    status, result = upgrade(api.transport, resource.path(name, subresource), protocol, attempt)
+    stream: WebSocket = result if status == 101 else expect(attempt, status, result)
     return stream
 
 
@@ -54,15 +54,15 @@ def upgrade(transport: Transport, target: str, protocol: str, attempt: str) -> t
         ("Sec-WebSocket-Key", key.decode()),
         ("Sec-WebSocket-Protocol", protocol),
     )
-    status, answer = streams.upgrade(transport, target, headers)
+    status, result = streams.upgrade(transport, target, headers)
     if status != 101:
-        return status, answer
-    response_headers, *ends = answer
-    stream = WebSocket(*ends)
+        return status, result
+    response_headers, *socket_and_reader = result
+    stream = WebSocket(*socket_and_reader)
     # The RFC requires SHA-1. It shows that the response belongs to this request, and protects nothing.
     expected = base64.b64encode(hashlib.sha1(key + _GUID, usedforsecurity=False).digest()).decode()
     actual = response_headers.get("Sec-WebSocket-Accept", ""), response_headers.get("Sec-WebSocket-Protocol", "")
     if actual != (expected, protocol):
         stream.close()
-        raise Unavailable(f"cannot {attempt}: unexpected answer, no WebSocket that speaks {protocol}")
+        raise Unavailable(f"cannot {attempt}: unexpected response, no WebSocket that speaks {protocol}")
     return status, stream

@@ -103,12 +103,12 @@ def without_silent_nodes(
 def _newest_revision(obj: Object, revisions: Sequence[Object]) -> str | None:
     """Return the label value of Pods of the DaemonSet's current template."""
     uid = obj["metadata"].get("uid")
-    own = [
+    owned = [
         revision
         for revision in revisions
         if any(owner.get("uid") == uid for owner in revision["metadata"].get("ownerReferences") or ())
     ]
-    newest = max(own, key=lambda revision: revision.get("revision") or 0, default=None)
+    newest = max(owned, key=lambda revision: revision.get("revision") or 0, default=None)
     return None if newest is None else (newest["metadata"].get("labels") or {}).get(_REVISION)
 
 

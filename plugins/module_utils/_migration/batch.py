@@ -32,7 +32,7 @@ def run(params: Mapping[str, Any], api: Api, *, check_mode: bool, diff: bool) ->
     deadline = start + terms.wait_timeout_seconds
     requests = _of_node(params, api, terms) if named is None else named
 
-    def work(own: Api, index: int) -> Done:
+    def work(thread_api: Api, index: int) -> Done:
         if terms.wait and time.monotonic() >= deadline:
             raise TimedOut(
                 f"{requests[index].title} was not migrated: its turn did not come within"
@@ -40,7 +40,7 @@ def run(params: Mapping[str, Any], api: Api, *, check_mode: bool, diff: bool) ->
                 " time (parallel)",
                 reason="its turn did not come in time",
             )
-        return ensure(own, requests[index], terms, deadline)
+        return ensure(thread_api, requests[index], terms, deadline)
 
     outcomes = in_parallel(api, len(requests), work, workers=params.get("parallel"))
     is_tolerated = params.get("unmovable") == "leave"

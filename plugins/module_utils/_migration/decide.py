@@ -34,7 +34,7 @@ class Plan(NamedTuple):
 
 
 def decide(
-    request: MigrationRequest, vmi: Object | None, migrations: Sequence[Object], place: Object | None = None
+    request: MigrationRequest, vmi: Object | None, migrations: Sequence[Object], target_node: Object | None = None
 ) -> Plan:
     """Return what brings a machine to its target. Raises VirtError if that is impossible.
 
@@ -49,8 +49,8 @@ def decide(
         return Plan(NOTHING)
     running = _running(request, vmi)
     if unfinished:
-        return _with_unfinished(request, running, unfinished[0], place)
-    if is_there(request, running, place):
+        return _with_unfinished(request, running, unfinished[0], target_node)
+    if is_there(request, running, target_node):
         return Plan(NOTHING)
     live_migratable = condition(running, condition_types.LIVE_MIGRATABLE)
     if live_migratable is not None and live_migratable.get("status") == "False":
@@ -63,17 +63,17 @@ def node_of(vmi: Object | None) -> str:
     return "" if vmi is None or is_final(vmi) else (vmi.get("status") or {}).get("nodeName") or ""
 
 
-def is_there(request: MigrationRequest, vmi: Object, place: Object | None) -> bool:
+def is_there(request: MigrationRequest, vmi: Object, target_node: Object | None) -> bool:
     """Tell whether a machine is on its target. Without a target it must leave its node, so the result is False."""
     if request.target_node:
         return node_of(vmi) == request.target_node
-    return bool(request.node_selector) and _has_labels(place, request)
+    return bool(request.node_selector) and _has_labels(target_node, request)
 
 
-def selector(request: MigrationRequest, place: Object | None) -> dict[str, str]:
+def selector(request: MigrationRequest, target_node: Object | None) -> dict[str, str]:
     """Return the labels that a migration requires of its target node."""
     if request.target_node:
-        labels = ((place or {}).get("metadata") or {}).get("labels") or {}
+        labels = ((target_node or {}).get("metadata") or {}).get("labels") or {}
         return {HOSTNAME: labels.get(HOSTNAME) or request.target_node}
     return dict(request.node_selector)
 
@@ -97,28 +97,28 @@ def _running(request: MigrationRequest, vmi: Object | None) -> Object:
     return vmi
 
 
-def _with_unfinished(request: MigrationRequest, vmi: Object, other: Object, place: Object | None) -> Plan:
+def _with_unfinished(request: MigrationRequest, vmi: Object, other: Object, target_node: Object | None) -> Plan:
     """Return what to do while a migration of the machine is unfinished."""
     if is_deleting(other):
         return Plan(OUTWAIT, other)
-    if not request.place or _has_target(request, vmi, other, place):
+    if not request.place or _has_target(request, vmi, other, target_node):
         return Plan(JOIN, other)
     target = migration_status.target_of(other, vmi)
     where = f"node {target}" if target else "a node that is not known yet"
     raise VirtError(
-        f"{request.title} cannot be moved to {request.place}: migration {other['metadata']['name']}"
-        f" ({migration_status.phase(other)}) moves it to {where}; wait for that, or"
+        f"{request.title} cannot be migrated to {request.place}: migration {other['metadata']['name']}"
+        f" ({migration_status.phase(other)}) migrates it to {where}; wait for it, or"
         " cancel it first (state=absent)",
-        reason="another migration is under way",
+        reason="another migration is in progress",
     )
 
 
-def _has_target(request: MigrationRequest, vmi: Object, other: Object, place: Object | None) -> bool:
+def _has_target(request: MigrationRequest, vmi: Object, other: Object, target_node: Object | None) -> bool:
     target = migration_status.target_of(other, vmi)
     if request.target_node and target:
         return target == request.target_node
     added = (other.get("spec") or {}).get("addedNodeSelector") or {}
-    return selector(request, place).items() <= added.items()
+    return selector(request, target_node).items() <= added.items()
 
 
 def _immovable_reason(movable: Object) -> str:

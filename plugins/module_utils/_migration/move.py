@@ -44,9 +44,9 @@ def ensure(api: Api, request: MigrationRequest, terms: Terms, deadline: float) -
     """Bring a machine to its target, and wait if the task says so. deadline: by time.monotonic."""
     for attempt in range(1, ATTEMPTS + 1):
         vmi = api.get(kinds.instances(request.namespace, terms.api_version), request.name)
-        place = nodes.place_of(api, request, vmi) if request.state == "present" else None
+        target_node = nodes.place_of(api, request, vmi) if request.state == "present" else None
         _check_exists(api, request, vmi, terms)
-        plan = decide.decide(request, vmi, migrations_of(api, request, terms), place)
+        plan = decide.decide(request, vmi, migrations_of(api, request, terms), target_node)
         if plan.action == decide.OUTWAIT:
             _wait_for_cancel(api, request, terms, plan.migration or {}, deadline)
             continue
@@ -56,8 +56,8 @@ def ensure(api: Api, request: MigrationRequest, terms: Terms, deadline: float) -
         if plan.action == decide.CANCEL:
             return _cancel(api, request, terms, done, deadline)
         if plan.action == decide.CREATE:
-            nodes.check(api, request, vmi or {}, place)
-            created = _create(api, request, terms, place, is_last=attempt == ATTEMPTS)
+            nodes.check(api, request, vmi or {}, target_node)
+            created = _create(api, request, terms, target_node, is_last=attempt == ATTEMPTS)
             if created is None:
                 continue
             done = done._replace(changed=True, method="create", before=None, after=created)
@@ -81,15 +81,15 @@ def _check_exists(api: Api, request: MigrationRequest, vmi: Object | None, terms
 def migrations_of(api: Api, request: MigrationRequest, terms: Terms) -> list[Object]:
     """Return all migrations of a machine, the oldest first. Selected by vmiName, because some have no label."""
     listed = api.list(MIGRATION.resource(request.namespace, terms.api_version))
-    own = [migration for migration in listed if (migration.get("spec") or {}).get("vmiName") == request.name]
-    return sorted(own, key=lambda migration: str(migration["metadata"].get("creationTimestamp") or ""))
+    of_machine = [migration for migration in listed if (migration.get("spec") or {}).get("vmiName") == request.name]
+    return sorted(of_machine, key=lambda migration: str(migration["metadata"].get("creationTimestamp") or ""))
 
 
-def body(request: MigrationRequest, terms: Terms, place: Object | None) -> Object:
+def body(request: MigrationRequest, terms: Terms, target_node: Object | None) -> Object:
     """Return the migration that moves a machine. Pure."""
     spec: Object = {"vmiName": request.name}
     if request.place:
-        spec["addedNodeSelector"] = decide.selector(request, place)
+        spec["addedNodeSelector"] = decide.selector(request, target_node)
     prefix = f"{request.name[:200].rstrip('-.')}-migration-"
     return {
         "apiVersion": terms.api_version or names.API_VERSION,
@@ -99,11 +99,13 @@ def body(request: MigrationRequest, terms: Terms, place: Object | None) -> Objec
     }
 
 
-def _create(api: Api, request: MigrationRequest, terms: Terms, place: Object | None, *, is_last: bool) -> Object | None:
+def _create(
+    api: Api, request: MigrationRequest, terms: Terms, target_node: Object | None, *, is_last: bool
+) -> Object | None:
     """Return the created migration, None if another client was faster."""
     resource = MIGRATION.resource(request.namespace, terms.api_version)
     try:
-        return api.create(resource, body(request, terms, place), dry_run=terms.check_mode)
+        return api.create(resource, body(request, terms, target_node), dry_run=terms.check_mode)
     except ApiError:
         if not is_last and any(
             not migration_status.is_over(migration) for migration in migrations_of(api, request, terms)
@@ -168,7 +170,7 @@ def _wait_for_end(api: Api, request: MigrationRequest, terms: Terms, done: Done,
     reason = f": its status could not be read ({reached.trouble})" if reached.trouble else reason
     raise TimedOut(
         f"{title} is not over after {terms.wait_timeout_seconds} s, it is"
-        f" {migration_status.phase_text(latest)}{reason}{where}. It goes on; wait for"
+        f" {migration_status.phase_text(latest)}{reason}{where}. It continues; wait for"
         " it (kubevirt_migration_info with wait=true), or cancel it (state=absent)",
         **facts,
     )

@@ -46,12 +46,12 @@ def is_unknown(api: Api, name: str) -> bool:
         return False
 
 
-def check(api: Api, request: MigrationRequest, vmi: Object, place: Object | None) -> None:
+def check(api: Api, request: MigrationRequest, vmi: Object, target_node: Object | None) -> None:
     """Raise VirtError if no target node takes the machine, before a migration is created."""
-    if request.target_node and place is not None:
-        reason = trouble(place)
+    if request.target_node and target_node is not None:
+        reason = trouble(target_node)
         if reason:
-            raise VirtError(f"{request.title} cannot be moved to {request.place}: {reason}", reason=reason)
+            raise VirtError(f"{request.title} cannot be migrated to {request.place}: {reason}", reason=reason)
     if request.node_selector:
         labels = ",".join(f"{key}={value}" for key, value in request.node_selector.items())
         current = decide.node_of(vmi)
@@ -61,7 +61,7 @@ def check(api: Api, request: MigrationRequest, vmi: Object, place: Object | None
         reason = (
             "; ".join(f"{node['metadata']['name']}: {trouble(node)}" for node in others[:5]) or "no other node has them"
         )
-        raise VirtError(f"{request.title} cannot be moved to {request.place}: {reason}", reason=reason)
+        raise VirtError(f"{request.title} cannot be migrated to {request.place}: {reason}", reason=reason)
 
 
 def trouble(node: Object) -> str | None:

@@ -114,10 +114,10 @@ class Crio:
 def removal_of(image: dict[str, Any], repository: str) -> Removal:
     """Return how to remove an image's names in a repository: by its id if it has no other names."""
     names = [*(image.get("repoTags") or []), *(image.get("repoDigests") or [])]
-    own = [name for name in names if repository_of(name) == repository]
-    if own and len(own) == len(names):
-        return Removal([str(image["id"])], own)
-    tags = [name for name in own if "@" not in name]
+    matching = [name for name in names if repository_of(name) == repository]
+    if matching and len(matching) == len(names):
+        return Removal([str(image["id"])], matching)
+    tags = [name for name in matching if "@" not in name]
     return Removal(tags, tags)
 
 

@@ -58,10 +58,10 @@ def image_spec() -> dict[str, Any]:
     }
 
 
-def kind_of_runtime(wanted: str, has_socket: Callable[[str], bool] = lambda path: Path(path).exists()) -> str:
+def kind_of_runtime(option: str, has_socket: Callable[[str], bool] = lambda path: Path(path).exists()) -> str:
     """Return the node's runtime: the option's, else CRI-O if its socket exists, else containerd."""
-    if wanted != "auto":
-        return wanted
+    if option != "auto":
+        return option
     return CRIO if has_socket(SOCKET) else CONTAINERD
 
 

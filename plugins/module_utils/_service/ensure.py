@@ -92,7 +92,7 @@ def _absent(
     live = api.get(_services(request), request.name)
     if live is None or live["metadata"].get("deletionTimestamp"):
         return None, live, None
-    _refuse_others(params, request, live, _own(params, api, request, live))
+    _refuse_others(params, request, live, _own_selector(params, api, request, live))
     existed = api.delete(_services(request), request.name, {}, dry_run=check_mode)
     return "delete" if existed else None, live, None
 
@@ -111,8 +111,10 @@ def _present(
     _refuse_others(params, request, live, declared["spec"]["selector"])
     if not params.get("ports"):
         declared["spec"].pop("ports", None)  # a task without ports keeps the ports of the live Service
-    former = (request.kind.name, request.target or "") if request.kind is not None and not params["owned"] else None
-    patch = compare.merge_patch(live, overlay.over_live(live, exposure.over(live, declared, former)))
+    removed_owner = (
+        (request.kind.name, request.target or "") if request.kind is not None and not params["owned"] else None
+    )
+    patch = compare.merge_patch(live, overlay.over_live(live, exposure.over(live, declared, removed_owner)))
     if not patch:
         return None, live, live
     # The patch contains lists that were computed from this version.
@@ -127,7 +129,7 @@ def _refuse_others(params: Mapping[str, Any], request: ServiceRequest, live: Obj
         raise VirtError(text)
 
 
-def _own(params: Mapping[str, Any], api: Api, request: ServiceRequest, live: Object) -> dict[str, str]:
+def _own_selector(params: Mapping[str, Any], api: Api, request: ServiceRequest, live: Object) -> dict[str, str]:
     """Return the selector of a Service of this task. The target set is read only if its labels matter."""
     if request.kind is None or params.get("selector") or service_owner.belongs(request, live):
         return {}

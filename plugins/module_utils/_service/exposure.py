@@ -67,7 +67,7 @@ def request_from(params: Mapping[str, Any]) -> ServiceRequest:
     paths.check_service_name("name", name)
     paths.check_namespace("namespace", params["namespace"])
     if params.get("state") != "absent" and not named and not params.get("selector"):
-        raise BadArgument("nothing to expose is named: give vm, vmi or replicaset, or a selector")
+        raise BadArgument("no object to expose: give vm, vmi or replicaset, or a selector")
     return ServiceRequest(params["namespace"], name, TARGETS[named] if named else None, target)
 
 
@@ -109,7 +109,7 @@ def selector_of(params: Mapping[str, Any], request: ServiceRequest, target: Obje
     return labels
 
 
-def over(live: Object, wanted: Object, former: tuple[str, str] | None = None) -> Object:
+def over(live: Object, wanted: Object, removed_owner: tuple[str, str] | None = None) -> Object:
     """Return the declaration for a live Service: its selector is replaced, its other owners stay.
 
     former: kind and name of an owner to remove.
@@ -129,9 +129,9 @@ def over(live: Object, wanted: Object, former: tuple[str, str] | None = None) ->
                 if (owner.get("kind"), owner.get("name")) != (owner_reference["kind"], owner_reference["name"])
             ]
             metadata = {**metadata, "ownerReferences": [*other_owners, owner_reference]}
-    elif former is not None:
+    elif removed_owner is not None:
         owners = live["metadata"].get("ownerReferences") or []
-        other_owners = [owner for owner in owners if (owner.get("kind"), owner.get("name")) != former]
+        other_owners = [owner for owner in owners if (owner.get("kind"), owner.get("name")) != removed_owner]
         if len(other_owners) < len(owners):
             metadata = {**metadata, "ownerReferences": other_owners}
     return {**wanted, "metadata": metadata, "spec": {**wanted["spec"], "selector": selector}}

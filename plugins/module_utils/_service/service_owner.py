@@ -43,16 +43,16 @@ def refusal(params: Mapping[str, Any], request: ServiceRequest, live: Object, ow
     if params.get("state") != "absent" and params.get("name") and [*selector] == [names.VMI_ID]:
         return ""  # moved from one machine to another
     return (
-        f"Service {request.namespace}/{request.name} {_what(live, selector)}, and is not known to be for"
+        f"Service {request.namespace}/{request.name} {_description(live, selector)}, and may not be for"
         f" {request.title}: give name for another Service, or selector to change this one; name alone, without an"
         " object to expose, deletes it (state=absent)"
     )
 
 
-def _what(live: Object, selector: Mapping[str, str]) -> str:
+def _description(live: Object, selector: Mapping[str, str]) -> str:
     spec = live.get("spec") or {}
     if spec.get("type") == "ExternalName":
-        return f"stands for the name {spec.get('externalName')}"
+        return f"is an alias of {spec.get('externalName')}"
     if not selector:
         return "has no selector"
     return f"selects other Pods ({','.join(f'{key}={value}' for key, value in sorted(selector.items()))})"

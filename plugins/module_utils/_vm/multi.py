@@ -22,11 +22,11 @@ def ensure(api: Api, requests: list[VmRequest], terms: Terms) -> list[Outcome | 
     """Bring all objects into their states in parallel; an error takes the place of an outcome."""
     listed = _listed(api, requests, terms)
 
-    def work(own: Api, index: int) -> Outcome:
+    def work(thread_api: Api, index: int) -> Outcome:
         request = requests[index]
         # The list may be outdated: an object that it lacks is read again.
         live = listed.get(request.namespace, {}).get(request.name or "")
-        return ensure_state.ensure(own, request, terms, live)
+        return ensure_state.ensure(thread_api, request, terms, live)
 
     return in_parallel(api, len(requests), work)
 
@@ -44,7 +44,7 @@ def _listed(api: Api, requests: list[VmRequest], terms: Terms) -> dict[str, dict
                 items = api.list(requests[0].kind.resource(namespace, terms.api_version), pages=1)
             except ApiError:
                 continue  # each object is then read on its own, and reports the error
-            listed[namespace] = {item["metadata"]["name"]: item for item in items}
+            listed[namespace] = {obj["metadata"]["name"]: obj for obj in items}
     return listed
 
 
@@ -59,10 +59,12 @@ def result(
     written: the outcomes before the wait. outcomes: after it. results: one for each object.
     """
     listed = []
-    for request, outcome, own in zip(requests, written, results, strict=True):
-        listed.append({"namespace": request.namespace, "name": request.name or _generated_name(outcome), **own})
-    task: dict[str, Any] = {"changed": any(own["changed"] for own in results), "results": listed}
-    diffs = [own.pop("diff") for own in listed if "diff" in own]
+    for request, outcome, object_result in zip(requests, written, results, strict=True):
+        listed.append(
+            {"namespace": request.namespace, "name": request.name or _generated_name(outcome), **object_result}
+        )
+    task: dict[str, Any] = {"changed": any(object_result["changed"] for object_result in results), "results": listed}
+    diffs = [object_result.pop("diff") for object_result in listed if "diff" in object_result]
     if diffs:
         task["diff"] = diffs
     errors = [outcome for outcome in outcomes if isinstance(outcome, VirtError)]

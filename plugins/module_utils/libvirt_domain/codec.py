@@ -101,12 +101,12 @@ def element(cls: type[_Class]) -> type[_Class]:
 
 def render(piece: Element) -> ElementTree.Element:
     """Convert an object to a tree. Raises ValueError for characters that XML does not allow."""
-    made = ElementTree.Element(piece.TAG)
-    for item in fields(piece):
-        value = getattr(piece, item.name)
+    xml_element = ElementTree.Element(piece.TAG)
+    for xml_field in fields(piece):
+        value = getattr(piece, xml_field.name)
         if value is not None:
-            _put(made, item.name, item.metadata[_SPELLING], value)
-    return made
+            _put(xml_element, xml_field.name, xml_field.metadata[_SPELLING], value)
+    return xml_element
 
 
 def render_text(piece: Element) -> str:
@@ -117,20 +117,20 @@ def render_text(piece: Element) -> str:
     return ElementTree.tostring(tree, encoding="unicode") + "\n"
 
 
-def _put(made: ElementTree.Element, name: str, spelling: _Spelling, value: Any) -> None:
+def _put(xml_element: ElementTree.Element, name: str, spelling: _Spelling, value: Any) -> None:
     label = spelling.name or name
     if spelling.form == "attribute":
-        made.set(label, _word(made.tag, label, spelling, value))
+        xml_element.set(label, _word(xml_element.tag, label, spelling, value))
     elif spelling.form == "text":
-        made.text = _word(made.tag, label, spelling, value)
+        xml_element.text = _word(xml_element.tag, label, spelling, value)
     elif spelling.form == "leaf":
-        ElementTree.SubElement(made, label).text = _word(made.tag, label, spelling, value)
+        ElementTree.SubElement(xml_element, label).text = _word(xml_element.tag, label, spelling, value)
     elif spelling.form == "flag":
         if value:
-            ElementTree.SubElement(made, label)
+            ElementTree.SubElement(xml_element, label)
     else:
         pieces: Iterable[Element] = value if spelling.form == "children" else (value,)
-        made.extend(render(piece) for piece in pieces)
+        xml_element.extend(render(piece) for piece in pieces)
 
 
 def _word(tag: str, label: str, spelling: _Spelling, value: object) -> str:

@@ -66,14 +66,14 @@ def _volume(kind: int, label: str, *, total: int, table: int, root: int) -> byte
             return value.ljust(size // 2).encode("utf-16-be").ljust(size, b"\0")
         return value.encode().ljust(size, b" ")
 
-    made = bytes([kind]) + b"CD001\x01\0" + text("", 32) + text(label, 32) + bytes(8) + _both32(total)
-    made += b"%/E".ljust(32, b"\0") if is_joliet else bytes(32)  # the escape sequence of UCS-2 level 3
-    made += _both16(1) + _both16(1) + _both16(SECTOR) + _both32(10)
-    made += struct.pack("<II", table, 0) + struct.pack(">II", table + 1, 0)
-    made += _record(b"\0", root, SECTOR, is_directory=True)
-    made += text("", 128) * 4 + text("", 37) * 3
-    made += (b"0" * 16 + b"\0") * 4 + b"\x01\0"
-    return _sector(made)
+    record = bytes([kind]) + b"CD001\x01\0" + text("", 32) + text(label, 32) + bytes(8) + _both32(total)
+    record += b"%/E".ljust(32, b"\0") if is_joliet else bytes(32)  # the escape sequence of UCS-2 level 3
+    record += _both16(1) + _both16(1) + _both16(SECTOR) + _both32(10)
+    record += struct.pack("<II", table, 0) + struct.pack(">II", table + 1, 0)
+    record += _record(b"\0", root, SECTOR, is_directory=True)
+    record += text("", 128) * 4 + text("", 37) * 3
+    record += (b"0" * 16 + b"\0") * 4 + b"\x01\0"
+    return _sector(record)
 
 
 def _path_table(order: str, root: int) -> bytes:
@@ -88,9 +88,9 @@ def _directory(at: int, entries: list[tuple[bytes, int, int]]) -> bytes:
 def _record(name: bytes, extent: int, size: int, *, is_directory: bool = False) -> bytes:
     length = 33 + len(name)
     length += length % 2
-    made = struct.pack("BB", length, 0) + _both32(extent) + _both32(size) + bytes(7)
-    made += struct.pack("BBB", 2 if is_directory else 0, 0, 0) + _both16(1) + bytes([len(name)]) + name
-    return made.ljust(length, b"\0")
+    record = struct.pack("BB", length, 0) + _both32(extent) + _both32(size) + bytes(7)
+    record += struct.pack("BBB", 2 if is_directory else 0, 0, 0) + _both16(1) + bytes([len(name)]) + name
+    return record.ljust(length, b"\0")
 
 
 def _both16(number: int) -> bytes:

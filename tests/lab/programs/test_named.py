@@ -80,7 +80,7 @@ def test_a_program_of_another_architecture_is_refused(tmp_path: Path) -> None:
     ("word", "text"),
     [
         ("kubelet", "write NAME=PATH, such as kubelet=/usr/local/bin/kubelet"),
-        ("kublet=/x", "'kublet' cannot be named; what can be: .*kubelet"),
+        ("kublet=/x", "'kublet' cannot be replaced; these can: .*kubelet"),
         ("init=/x", "'init' cannot be named"),
     ],
 )

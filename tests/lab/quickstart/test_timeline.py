@@ -113,9 +113,9 @@ def test_log_lines_without_a_time_are_skipped() -> None:
 def test_the_table_reports_unreadable_entries() -> None:
     table = stages(replace(SOURCES, audit=Audit(ENTRIES, skipped=3)), "shop", "web").table()
 
-    assert table.splitlines()[-1].strip() == "3 entries of the audit log could not be read and were passed over"
+    assert table.splitlines()[-1].strip() == "3 entries of the audit log could not be read and were skipped"
     assert "could not be read" not in stages(SOURCES, "shop", "web").table()
 
 
 def test_the_table_reports_a_start_without_a_trace() -> None:
-    assert "no trace of it is left" in stages(replace(SOURCES, audit=Audit()), "shop", "web").table()
+    assert "the audit log no longer has it" in stages(replace(SOURCES, audit=Audit()), "shop", "web").table()

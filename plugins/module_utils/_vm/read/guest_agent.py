@@ -27,16 +27,20 @@ Object = dict[str, Any]
 def reports(api: Api, instances: list[Object]) -> list[Object]:
     """Return for each instance its name and namespace, and the report of its agent or the reason why it has none."""
     with_agent = [vmi for vmi in instances if unavailable(vmi) is None]
-    answers = in_parallel(api, len(with_agent), lambda own, index: _ask(own, with_agent[index])) if with_agent else []
-    by_uid = {vmi["metadata"].get("uid"): answer for vmi, answer in zip(with_agent, answers, strict=True)}
+    agent_reports = (
+        in_parallel(api, len(with_agent), lambda thread_api, index: _ask(thread_api, with_agent[index]))
+        if with_agent
+        else []
+    )
+    by_uid = {vmi["metadata"].get("uid"): report for vmi, report in zip(with_agent, agent_reports, strict=True)}
     results = []
     for vmi in instances:
         metadata = vmi["metadata"]
         result = {"name": metadata["name"], "namespace": metadata["namespace"], "agent": False}
-        answer = by_uid.get(metadata.get("uid"))
-        if isinstance(answer, VirtError):
-            raise answer
-        results.append({**result, **(answer or {"reason": unavailable(vmi)})})
+        report = by_uid.get(metadata.get("uid"))
+        if isinstance(report, VirtError):
+            raise report
+        results.append({**result, **(report or {"reason": unavailable(vmi)})})
     return results
 
 
@@ -55,7 +59,7 @@ def _ask(api: Api, vmi: Object) -> Object:
     report: Object = {"agent": True}
     for key, subresource in SUBRESOURCES.items():
         try:
-            answer = api.ask(resource, name, subresource)
+            response = api.ask(resource, name, subresource)
         except ApiError as error:
             if error.status == _NO_AGENT or (isinstance(error, NotFound) and error.facts.get("server_reason")):
                 return {"reason": error.message}  # agent or instance has ended meanwhile
@@ -65,5 +69,5 @@ def _ask(api: Api, vmi: Object) -> Object:
                     f" {subresource}, or virt-api does not run ({error.message}); leave out guest=true"
                 ) from error
             raise
-        report[key] = answer.get("items") or [] if key in _LISTS else answer
+        report[key] = response.get("items") or [] if key in _LISTS else response
     return report

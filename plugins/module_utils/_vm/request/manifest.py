@@ -27,21 +27,21 @@ Object = dict[str, Any]
 
 
 def _from_volume(option: str) -> Callable[[Any], Any]:
-    def value(given: Any) -> Any:
+    def fragment(option_value: Any) -> Any:
         from . import option_volumes
 
-        return [option_volumes.volume(option, given)]
+        return [option_volumes.volume(option, option_value)]
 
-    return value
+    return fragment
 
 
 def _annotation(option: str, name: str) -> Callable[[Any], Any]:
-    def value(given: int) -> Any:
-        if given < 0:
-            raise BadArgument(f"{option} is {given}; it must be 0 or more")
-        return {name: str(given)}
+    def fragment(number: int) -> Any:
+        if number < 0:
+            raise BadArgument(f"{option} is {number}; it must be 0 or more")
+        return {name: str(number)}
 
-    return value
+    return fragment
 
 
 OPTIONS: dict[str, tuple[Path, Callable[[Any], Any] | None]] = {

@@ -60,7 +60,7 @@ def lay(declared: Object, fragment: Object, option: str) -> Object:
     except overlay.Mismatch as mismatch:
         raise BadArgument(
             f"{option} cannot be laid over {mismatch}, which is {kind_of(mismatch.below)}: a mapping is needed there;"
-            f" write one, or leave {mismatch.path[-1]} out and let the option say it"
+            f" write one, or leave out {mismatch.path[-1]} and use only the option"
         ) from mismatch
     return merged
 

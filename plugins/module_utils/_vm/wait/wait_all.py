@@ -39,10 +39,10 @@ def wait_all(
         return outcomes
     namespaces, start = list(goals), time.monotonic()
 
-    def wait(own: Api, index: int) -> dict[str, Any]:
+    def wait(thread_api: Api, index: int) -> dict[str, Any]:
         namespace = namespaces[index]
         return wait_for(
-            own,
+            thread_api,
             requests[0].kind.resource(namespace),
             goals[namespace],
             objects[namespace],

@@ -27,13 +27,17 @@ Object = dict[str, Any]
 
 
 def ensure(
-    api: Api, request: VmRequest, terms: Terms, known: Object | None = None, pause: Callable[[float], None] = time.sleep
+    api: Api,
+    request: VmRequest,
+    terms: Terms,
+    listed: Object | None = None,
+    pause: Callable[[float], None] = time.sleep,
 ) -> Outcome:
     """Bring the object into its state. known: a copy of it that the caller has just read."""
     before: Outcome | None = None
     for attempt in range(1, ATTEMPTS + 1):
         try:
-            live = known if known is not None else read(api, request, terms)
+            live = listed if listed is not None else read(api, request, terms)
             return _joined(before, _attempt(api, request, terms, live))
         except Interrupted as half:
             before = _joined(before, half.done)
@@ -48,7 +52,7 @@ def ensure(
                 return Outcome(changed=False)  # the cluster does not know the kind, so there is no object
             _with_changed(error, before)
             raise
-        known = None
+        listed = None
         pause(backoff(attempt))
     raise VirtError(f"{request.title} changes all the time")  # for type checkers: the last attempt raised
 

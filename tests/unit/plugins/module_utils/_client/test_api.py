@@ -30,13 +30,15 @@ class Answering:
     ids=str,
 )
 def test_a_response_that_is_no_list_is_an_error(answer: Any) -> None:
-    with pytest.raises(Unavailable, match="cannot list virtualmachines: unexpected answer, status 200 with"):
+    with pytest.raises(Unavailable, match="cannot list virtualmachines: unexpected response, status 200 with"):
         Api(Answering(answer)).list(VMS)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("answer", [[], "text", {"metadata": ["text"]}], ids=str)
 def test_a_response_that_is_no_object_is_an_error(answer: Any) -> None:
-    with pytest.raises(Unavailable, match="cannot read VirtualMachine default/web: unexpected answer, status 200 with"):
+    with pytest.raises(
+        Unavailable, match="cannot read VirtualMachine default/web: unexpected response, status 200 with"
+    ):
         Api(Answering(answer)).get(VMS, "web")  # type: ignore[arg-type]
 
 

@@ -61,15 +61,15 @@ def test_an_object_of_the_api_is_accepted() -> None:
 
 @CASES
 def test_a_malformed_object_is_no_response(odd: Any) -> None:
-    with pytest.raises(Unavailable, match="unexpected answer"):
+    with pytest.raises(Unavailable, match="unexpected response"):
         answering(odd).get(THINGS, "a")
-    with pytest.raises(Unavailable, match="unexpected answer"):
+    with pytest.raises(Unavailable, match="unexpected response"):
         answering(odd).apply(THINGS, {"metadata": {"name": "a"}})
 
 
 @CASES
 def test_a_malformed_object_is_no_item(odd: Any) -> None:
-    with pytest.raises(Unavailable, match="unexpected answer"):
+    with pytest.raises(Unavailable, match="unexpected response"):
         answering({"metadata": {}, "items": [odd]}).list(THINGS)
 
 
@@ -77,7 +77,7 @@ def test_a_malformed_object_is_no_item(odd: Any) -> None:
 def test_a_malformed_object_is_no_event(odd: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     line = json.dumps({"type": "MODIFIED", "object": odd}).encode()
     monkeypatch.setattr(streams, "lines", lambda *_asked: (200, iter([line])))
-    with pytest.raises(Unavailable, match="unexpected answer"):
+    with pytest.raises(Unavailable, match="unexpected response"):
         list(answering(odd).watch(THINGS, fields=None, version="1", timeout_seconds=1))
 
 
@@ -97,7 +97,7 @@ def test_malformed_json_is_a_value_error(raw: bytes) -> None:
 
 
 def test_a_list_whose_continue_token_repeats_ends() -> None:
-    with pytest.raises(Unavailable, match="a page that follows itself"):
+    with pytest.raises(Unavailable, match="the same page twice"):
         answering({"metadata": {"continue": "again"}, "items": []}).list(THINGS)
 
 

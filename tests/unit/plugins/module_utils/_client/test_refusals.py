@@ -35,7 +35,7 @@ def test_causes_replace_a_message_that_may_contain_the_object() -> None:
             " (ask the cluster's adm",
         ),
         ('forbidden: User "jane" cannot get path "/apis"', " (ask the cluster's administrator"),
-        ("metadata.namespace: namespace team is being terminated", " (it takes nothing new; try again when it is gone"),
+        ("metadata.namespace: namespace team is being terminated", " (nothing can be created in it"),
         ('vms "web" is forbidden: exceeded quota: few, requested: count/vms=1, used: 1, limited: 1', None),
     ],
 )

@@ -76,7 +76,7 @@ def answer(status: str, body: bytes = b"", *headers: str) -> bytes:
             "a redirect (302) to https://elsewhere",
             id="redirect",
         ),
-        pytest.param(answer("200 OK", b"{", "Content-Type: application/json"), "unexpected answer", id="half JSON"),
+        pytest.param(answer("200 OK", b"{", "Content-Type: application/json"), "unexpected response", id="half JSON"),
         pytest.param(b"nonsense\r\n\r\n", "cannot talk to", id="no HTTP"),
         pytest.param(
             b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n-5\r\n{}\r\n",
@@ -207,7 +207,7 @@ def test_a_silent_server_gets_fewer_retries_than_a_refusing_one(monkeypatch: pyt
     monkeypatch.setattr(transport_module, "TIMEOUT_SECONDS", 0.4)
     with answering(*[SILENCE] * 4) as (url, heads):
         transport = Transport(Endpoint(server=url))
-        with closing(transport), pytest.raises(Silent, match="does not answer"):
+        with closing(transport), pytest.raises(Silent, match="does not respond"):
             transport.request("GET", "/")
     assert len(heads) == 3
 
@@ -221,7 +221,7 @@ def test_an_unreachable_address_is_tried_once(monkeypatch: pytest.MonkeyPatch) -
         raise TimeoutError
 
     monkeypatch.setattr(socket, "create_connection", connect)
-    with pytest.raises(Unavailable, match="does not answer"):
+    with pytest.raises(Unavailable, match="does not respond"):
         Transport(Endpoint(server="http://192.0.2.1")).request("GET", "/")
     assert len(tried) == 1
 

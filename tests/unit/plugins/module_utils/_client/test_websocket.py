@@ -100,7 +100,7 @@ def test_the_next_request_uses_another_connection(api: Api) -> None:
 
 @pytest.mark.parametrize("subresource", ["vnc", "usbredir"])
 def test_a_response_that_is_no_stream_is_refused(api: Api, subresource: str) -> None:
-    with pytest.raises(Unavailable, match="unexpected answer, no WebSocket that speaks plain"):
+    with pytest.raises(Unavailable, match="unexpected response, no WebSocket that speaks plain"):
         websocket.opened(api, VMI, "web", subresource, PLAIN)
 
 

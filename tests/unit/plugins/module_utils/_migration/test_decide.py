@@ -73,7 +73,7 @@ def test_the_decision(
 
 def test_a_migration_to_another_node_is_an_error() -> None:
     for other in (migration("Running", "node-3"), migration(**{decide.HOSTNAME: "node-3"}), migration()):
-        with pytest.raises(VirtError, match="wait for that, or cancel it first"):
+        with pytest.raises(VirtError, match="wait for it, or cancel it first"):
             decide.decide(TO_2, on("node-2"), [other], a_node("node-2"))
 
 

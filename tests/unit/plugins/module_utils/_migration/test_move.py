@@ -130,7 +130,7 @@ def test_a_timeout_reports_the_message_of_the_target_pod(migrate: Migrate, world
     ("phase", "words"),
     [
         pytest.param(
-            "Pending", r"is not over after 1 s, it is Pending; .* is on node node-1\. It goes on", id="in vain"
+            "Pending", r"is not over after 1 s, it is Pending; .* is on node node-1\. It continues", id="in vain"
         ),
         pytest.param("Failed", r"failed, for an unknown reason; .* is on node node-1$", id="failed"),
     ],

@@ -147,7 +147,7 @@ def test_waiting_ends_with_an_address(world: World, expose: Expose) -> None:
     [
         pytest.param({}, "name is missing: give it, or name the object to expose", id="nothing"),
         pytest.param({"name": "x", "vm": "", "state": "absent"}, "vm is empty; name the object to expose", id="empty"),
-        pytest.param({"name": "x"}, "nothing to expose is named: give vm, vmi or replicaset", id="no target"),
+        pytest.param({"name": "x"}, "no object to expose: give vm, vmi or replicaset", id="no target"),
         pytest.param({"vm": "a.b"}, "name 'a.b' is not a Service's name", id="name that a Service cannot have"),
         pytest.param({"vm": "web", "ports": [{"port": 0}]}, r"ports\[0\].port is 0: a port is between", id="port"),
         pytest.param(

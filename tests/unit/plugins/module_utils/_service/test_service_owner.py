@@ -21,7 +21,7 @@ PORT = [{"port": 80, "target_port": 8080}]
 MACHINE = {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachine", "name": "web", "uid": "a former one's"}
 OTHERS = [
     pytest.param({}, [], "has no selector", id="endpoints made by hand"),
-    pytest.param({"type": "ExternalName", "externalName": "a.b"}, [], r"stands for the name a\.b", id="another name"),
+    pytest.param({"type": "ExternalName", "externalName": "a.b"}, [], r"is an alias of a\.b", id="another name"),
     pytest.param({"selector": {"vmi.kubevirt.io/id": "db"}}, [], r"id=db\)", id="another machine's"),
     pytest.param({"selector": {"vm.kubevirt.io/name": "db"}}, [], r"name=db\)", id="another machine's, by virtctl"),
     pytest.param({"selector": {"vmi.kubevirt.io/id": "web", "a": "b"}}, [], r"\(a=b,vmi", id="some of its Pods"),
