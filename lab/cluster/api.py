@@ -45,6 +45,13 @@ class Api:
         status, body = self._exchange("GET", path, None, "")
         return None if status == 404 else self._decode("GET", path, status, body)
 
+    def read(self, path: str) -> bytes:
+        """Read what is not JSON, such as a Pod's log."""
+        status, body = self._exchange("GET", path, None, "")
+        if status >= 300:
+            self._decode("GET", path, status, body)
+        return body
+
     def create(self, path: str, obj: Object) -> bool:
         """Create an object in a collection. False if an object of this name exists."""
         if self.get(f"{path}/{obj['metadata']['name']}") is not None:
@@ -116,7 +123,7 @@ class Api:
             return result
         except (OSError, http.client.HTTPException) as error:
             self.close()
-            raise ApiError(f"{method} {path}: no answer from the API server: {error}", status=0) from error
+            raise ApiError(f"{method} {path}: no response from the API server: {error}", status=0) from error
 
     def _decode(self, method: str, path: str, status: int, body: bytes) -> Object:
         try:

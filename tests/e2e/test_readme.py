@@ -133,6 +133,7 @@ def revision_of_virt_api(cluster: Cluster) -> str:
     return deployment["spec"]["template"]["metadata"]["annotations"]["virtops.kubevirt/image-revision"]
 
 
+@pytest.mark.nightly
 def test_the_commands_work_and_leave_nothing(lab: Lab, cluster: Cluster, reader: Reader) -> None:
     cluster.kubectl("rollout", "status", "deployment/coredns", "-n", "kube-system", f"--timeout={LIMIT_SECONDS}s")
     before = content(lab)  # including what the lab itself runs
