@@ -24,14 +24,14 @@ from tests.two_at_a_time import AT_ONCE, ROOT, shown
 SCENARIOS = ROOT / "extensions/molecule"
 
 GROUPS = {
-    # control_plane removes all that it installed: virtual_machine and drain_node need a lab of their own.
-    "molecule-roles": ("launcher_image", "node_kvm", "control_plane"),
-    "molecule-machines": ("virtual_machine", "drain_node"),
+    "molecule-roles": ("launcher_image", "node_kvm", "control_plane", "virtual_machine"),
+    "molecule-drain": ("drain_node",),
+    "molecule-changes": ("control_plane_changes",),
     "molecule-default": ("default",),
     "molecule-upgrade": ("upgrade",),
 }
 """Lab -> the scenarios that run on it, in order."""
-NIGHTLY = ("default", "upgrade")
+NIGHTLY = ("control_plane_changes", "default", "upgrade")
 """Scenarios that run by name or with --all only."""
 
 SHOWN = 40

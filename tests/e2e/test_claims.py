@@ -13,7 +13,7 @@ import pytest
 from tests.e2e.cluster import Cluster
 from tests.e2e.machines import Manifest, a_vm
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.nightly]
 
 COUNTS_ITS_BOOTS = """#!/bin/sh
 for disk in vdb vdc; do

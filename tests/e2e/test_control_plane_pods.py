@@ -20,7 +20,7 @@ from tests.e2e.cluster import Cluster
 from tests.e2e.console import LIMIT_SECONDS
 from tests.e2e.machines import a_vm
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.nightly]
 
 DIRECTORS = ["virt-api", "virt-controller"]
 TAINT = "CriticalAddonsOnly"
@@ -41,7 +41,7 @@ def evict(cluster: Cluster, pod: str) -> str:
     return cluster.try_kubectl("create", "--raw", path, "-f", "-", given=body).stderr
 
 
-@pytest.mark.parametrize("name", [pytest.param("virt-api", marks=pytest.mark.nightly), "virt-controller"])
+@pytest.mark.parametrize("name", ["virt-api", "virt-controller"])
 def test_a_drain_evicts_one_pod_at_a_time(cluster: Cluster, name: str) -> None:
     first, second = pods(cluster, "-l", f"kubevirt.io={name}")
 
@@ -73,7 +73,6 @@ def ordinary(cluster: Cluster) -> Iterator[Cluster]:
     cluster.kubectl("taint", "node", cluster.nodes[0], f"{TAINT}-")
 
 
-@pytest.mark.nightly
 def test_a_node_tainted_for_critical_addons_keeps_the_control_plane(ordinary: Cluster) -> None:
     before = pods(ordinary)
     assert len(before) == 2 * len(DIRECTORS) + 2 * len(ordinary.nodes)
@@ -102,7 +101,6 @@ def test_another_pod_leads_after_the_leaders_pod_is_deleted(cluster: Cluster) ->
     cluster.healthy()
 
 
-@pytest.mark.nightly
 def test_deleted_secrets_are_recreated_and_certificates_stay_trusted_meanwhile(cluster: Cluster) -> None:
     """Admission, which the API server trusts by one CA bundle, and virt-api, which virt-handlers trust by another.
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import time
 
@@ -12,10 +13,12 @@ import pytest
 
 from tests.e2e.cluster import READY, Cluster
 from tests.e2e.ends import delete, event_message, is_stopped, phase
-from tests.e2e.machines import Manifest, a_panicking_vm, a_vm, with_domain
+from tests.e2e.machines import Manifest, a_panicking_vm, a_vm, with_domain, with_grace
 
 pytestmark = [pytest.mark.lab, pytest.mark.nightly]
 
+DEAF = "#!/bin/sh\nrm -r /etc/acpi\n"
+IS_DEAF = "user-data exited with 0"
 GOES = "#!/bin/sh\npoweroff -f\n"
 REBOOTS = "#!/bin/sh\nreboot -f\n"
 HANGS = """#!/bin/sh
@@ -69,6 +72,12 @@ def slow(cluster: Cluster) -> tuple[str, float]:
 def machines(cluster: Cluster, slow: tuple[str, float]) -> None:
     """Create every machine of this module at once; the slow one first, because it takes longest."""
     cluster.apply(
+        a_vm("qemuless", runStrategy="Once"),
+        a_vm("podless"),
+        with_grace(a_vm("patient", user_data=DEAF), 600),
+        a_vm("always-off", user_data=GOES),
+        a_vm("rerun-off", user_data=GOES, runStrategy="RerunOnFailure"),
+        a_panicking_vm("panics-once", "Once", "isa"),
         a_vm("once-off", user_data=GOES, runStrategy="Once"),
         a_vm("manual-off", user_data=GOES, runStrategy="Manual"),
         a_panicking_vm("panics-rerun", "RerunOnFailure", "pvpanic"),
@@ -78,6 +87,77 @@ def machines(cluster: Cluster, slow: tuple[str, float]) -> None:
         a_watched("hangs-reset"),
     )
     cluster.subresource("manual-off", "start")
+
+
+def test_a_run_whose_qemu_is_killed_fails_and_is_kept_with_strategy_once(cluster: Cluster) -> None:
+    uid = cluster.running("qemuless")["metadata"]["uid"]
+
+    assert cluster.kill("qemu", uid) == 1
+
+    cluster.wait("vmi", "qemuless", ".status.phase", "Failed")
+    assert "crashed" in event_message(cluster, uid, "Warning", "Stopped"), (
+        "by virt-handler or virt-controller, whichever observes it first"
+    )
+    is_stopped(cluster, "qemuless")
+    assert cluster.get("vmi", "qemuless")["metadata"]["uid"] == uid  # type: ignore[index]
+    delete(cluster, "qemuless")
+
+
+def test_a_machine_whose_pod_is_deleted_gets_another_instance(cluster: Cluster) -> None:
+    uid = cluster.running("podless")["metadata"]["uid"]
+
+    cluster.kubectl("delete", "pod", cluster.launcher("podless")["metadata"]["name"], "--wait=false")
+
+    cluster.another("podless", uid)
+    assert uid not in cluster.emulators()
+    delete(cluster, "podless")
+
+
+def test_a_forced_stop_does_not_wait_for_the_grace_period(cluster: Cluster) -> None:
+    """The grace period is ten minutes, and the guest would use it."""
+    first = cluster.running("patient")["metadata"]["uid"]
+    pod = cluster.launcher("patient")["metadata"]["name"]
+    with cluster.console(pod) as console:
+        console.expect(IS_DEAF)
+
+    cluster.subresource("patient", "restart", body=json.dumps({"gracePeriodSeconds": 0}))
+    second = cluster.another("patient", first)["metadata"]["uid"]
+    cluster.wait_gone("pod", pod)
+    cluster.running("patient")
+    assert cluster.emulators().count(second) == 1
+
+    cluster.subresource("patient", "stop", body=json.dumps({"gracePeriod": 0}))
+    cluster.wait_gone("vmi", "patient")
+    is_stopped(cluster, "patient")
+    assert not {first, second} & set(cluster.emulators())
+
+
+def test_a_guest_that_powers_off_is_restarted_with_strategy_always(cluster: Cluster) -> None:
+    uids: list[str] = []
+    for _each in range(3):
+        uids.append(cluster.another("always-off", uids[-1] if uids else "")["metadata"]["uid"])
+    delete(cluster, "always-off")
+
+    assert len(set(uids)) == 3
+
+
+def test_a_successful_run_is_removed_and_not_restarted_with_strategy_rerun_on_failure(cluster: Cluster) -> None:
+    vm = is_stopped(cluster, "rerun-off")
+
+    cluster.wait_gone("vmi", "rerun-off")
+    assert not vm["status"].get("startFailure")
+    assert "SuccessfulDelete" in [why for _unused, why, _unused in cluster.events(vm["metadata"]["uid"])]
+
+
+def test_a_kernel_panic_fails_the_run_with_an_event(cluster: Cluster) -> None:
+    cluster.wait("vmi", "panics-once", ".status.phase", "Failed")
+    uid = cluster.get("vmi", "panics-once")["metadata"]["uid"]  # type: ignore[index]
+
+    assert "panicked" in event_message(cluster, uid, "Warning", "GuestPanicked")
+    assert event_message(cluster, uid, "Warning", "Stopped") == "The VirtualMachineInstance crashed."
+    assert cluster.get("vmi", "panics-once")["status"]["reason"] == "GuestPanicked"  # type: ignore[index]
+    is_stopped(cluster, "panics-once")
+    assert uid not in cluster.emulators()
 
 
 @pytest.mark.parametrize("name", ["once-off", "manual-off"])

@@ -17,7 +17,7 @@ from tests.e2e.cluster import Cluster
 from tests.e2e.machines import a_vm
 from tests.e2e.test_claims import a_claim
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.nightly]
 
 KEPT = "tests.virtops/kept"
 QUESTIONS = 12
@@ -102,7 +102,6 @@ def test_an_instance_whose_pod_is_deleted_has_ended(cluster: Cluster) -> None:
     is_deleted_without_finalizer(cluster, "podless-instance")
 
 
-@pytest.mark.nightly
 def test_a_stopped_machine_whose_claim_is_recreated_stays_stopped_until_it_is_started(cluster: Cluster) -> None:
     cluster.running("diskless")
     cluster.subresource("diskless", "stop", body='{"gracePeriod": 0}')
@@ -119,7 +118,6 @@ def test_a_stopped_machine_whose_claim_is_recreated_stays_stopped_until_it_is_st
     cluster.kubectl("delete", "vm/diskless", "vm/meanwhile", "--wait=false")
 
 
-@pytest.mark.nightly
 def test_a_guest_is_operated_after_a_kill_of_its_libvirtd(cluster: Cluster) -> None:
     uid = cluster.running("operated")["metadata"]["uid"]
     pod = cluster.launcher("operated")
@@ -137,7 +135,6 @@ def test_a_guest_is_operated_after_a_kill_of_its_libvirtd(cluster: Cluster) -> N
     assert (cluster.running("operated")["metadata"]["uid"], cluster.emulators().count(uid)) == (uid, 1)
 
 
-@pytest.mark.nightly
 def test_repeated_requests_to_a_node_leave_nothing_behind(cluster: Cluster) -> None:
     """Each request has its own connection."""
     cluster.wait("vmi", "operated", '.status.conditions[?(@.type=="AgentConnected")].status', "True")

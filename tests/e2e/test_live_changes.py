@@ -13,7 +13,7 @@ import pytest
 from tests.e2e.cluster import Cluster
 from tests.e2e.machines import a_vm
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.nightly]
 
 TAKES_CPUS = """#!/bin/sh
 while sleep 1; do
@@ -69,7 +69,6 @@ def test_a_guest_gets_another_cpu_on_the_node_that_its_vm_now_selects(nodes: Clu
     assert "RestartRequired" not in conditions(nodes, "vm")
 
 
-@pytest.mark.nightly
 def test_removing_a_socket_needs_a_restart(nodes: Cluster) -> None:
     change(nodes, domain={"cpu": {"sockets": 1}})
     nodes.eventually(lambda: "RestartRequired" in conditions(nodes, "vm"), what="RestartRequired is set")
@@ -86,7 +85,6 @@ def memory(cluster: Cluster) -> dict[str, str]:
     return reported
 
 
-@pytest.mark.nightly
 def test_guest_memory_grows_and_shrinks_within_the_limit_of_its_pod(nodes: Cluster) -> None:
     """The kernel of the test guest has no driver for the device, so its memory does not change."""
     machine = a_vm("swelling")
@@ -113,7 +111,6 @@ def test_guest_memory_grows_and_shrinks_within_the_limit_of_its_pod(nodes: Clust
         assert "RestartRequired" not in conditions(nodes, "vm", "swelling")
 
 
-@pytest.mark.nightly
 def test_more_memory_than_the_limit_needs_a_restart(nodes: Cluster) -> None:
     change(nodes, "swelling", domain={"memory": {"guest": "5Gi"}})
     nodes.eventually(lambda: "RestartRequired" in conditions(nodes, "vm", "swelling"), what="RestartRequired is set")

@@ -18,7 +18,7 @@ import yaml
 from tests.e2e.cluster import Cluster
 from tests.e2e.machines import GUEST, a_vm
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.nightly]
 
 CORPUS = yaml.safe_load((Path(__file__).parent / "manifests/malformed.yaml").read_text())
 
@@ -59,7 +59,6 @@ def merged(target: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any]:
     return result
 
 
-@pytest.mark.nightly
 @pytest.mark.parametrize("row", [pytest.param(row, id=row["id"]) for row in CORPUS])
 def test_a_malformed_vm_is_refused_by_name(cluster: Cluster, row: dict[str, Any]) -> None:
     malformed = merged(a_vm("malformed", runStrategy="Halted"), row["patch"])
@@ -72,7 +71,6 @@ def test_a_malformed_vm_is_refused_by_name(cluster: Cluster, row: dict[str, Any]
     assert cluster.list("vm") == []
 
 
-@pytest.mark.nightly
 def test_a_missing_kernel_ends_the_run_with_its_reason(cluster: Cluster) -> None:
     """QEMU runs for some 20 ms before it fails: observed at that moment, the machine once stayed Running."""
     name = "no-kernel"
@@ -124,7 +122,6 @@ def test_a_missing_secret_is_in_the_vm_status_until_it_exists(cluster: Cluster) 
     cluster.wait_gone("vmi", "no-secret")
 
 
-@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("changes", "is_told", "words"),
     [

@@ -93,7 +93,7 @@ def test_a_frozen_guest_is_thawed_by_a_user_or_by_the_timeout(machine: Cluster) 
     press(machine, "unpause")
 
 
-@pytest.mark.parametrize("verb", ["reset", "softreboot"])
+@pytest.mark.parametrize("verb", [pytest.param("reset", marks=pytest.mark.nightly), "softreboot"])
 def test_a_guest_reboots_in_its_pod(machine: Cluster, console: Console, verb: str) -> None:
     machine.wait("vmi", NAME, CONNECTED, "True")
     pod, emulators = machine.launcher(NAME)["metadata"]["uid"], machine.emulators()
@@ -126,6 +126,7 @@ def test_a_guest_without_an_agent_reboots_by_its_power_button(machine: Cluster) 
     machine.kubectl("delete", "vm", DEAF)
 
 
+@pytest.mark.nightly
 def test_a_machine_started_paused_boots_when_it_is_unpaused(machine: Cluster) -> None:
     machine.apply(a_vm(PATIENT, runStrategy="Halted"))
 

@@ -13,7 +13,7 @@ import pytest
 from tests.e2e.cluster import Cluster
 from tests.e2e.machines import a_vm
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.nightly]
 
 
 def a_set(name: str, replicas: int = 0) -> str:
@@ -49,7 +49,6 @@ def instances(cluster: Cluster, name: str) -> dict[str, tuple[str, str]]:
     return {vmi["metadata"]["name"]: (vmi["metadata"]["uid"], vmi["status"].get("phase", "")) for vmi in vmis}
 
 
-@pytest.mark.nightly
 def test_members_that_no_longer_count_are_replaced_unless_the_set_is_paused(cluster: Cluster) -> None:
     cluster.kubectl("create", "-f", "-", given=a_set("crew", replicas=2))
     cluster.wait("vmirs", "crew", ".status.readyReplicas", "2")

@@ -21,7 +21,7 @@ from tests.e2e.cluster import Cluster
 from tests.e2e.machines import GUEST, Manifest, a_vm
 from tests.e2e.node_images import images
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.nightly]
 
 LATER = "localhost/virtops/later:0.1.0"
 BACK_OFF_SECONDS = 10
@@ -81,7 +81,6 @@ def test_a_machine_whose_launcher_fails_runs_after_a_repair_of_its_template(
     cluster.kubectl("delete", "vm", "mended", "--wait=false")
 
 
-@pytest.mark.nightly
 def test_a_machine_too_large_for_every_node_runs_when_it_requests_less(
     cluster: Cluster, repaired: dict[str, str]
 ) -> None:
@@ -90,7 +89,6 @@ def test_a_machine_too_large_for_every_node_runs_when_it_requests_less(
     cluster.kubectl("delete", "vm", "too-large", "--wait=false")
 
 
-@pytest.mark.nightly
 def test_a_machine_without_its_image_waits_for_it(cluster: Cluster, repaired: dict[str, str]) -> None:
     cluster.wait("vm", "no-image", PRINTABLE, "Running")
     assert cluster.running("no-image")["metadata"]["uid"] == repaired["no-image"]
@@ -104,7 +102,6 @@ def failures(cluster: Cluster) -> int:
     return int(vm["status"].get("startFailure", {}).get("consecutiveFailCount", 0))
 
 
-@pytest.mark.nightly
 def test_a_machine_whose_launcher_fails_is_retried_with_back_off_until_it_is_stopped(
     cluster: Cluster, unstartable: None
 ) -> None:
