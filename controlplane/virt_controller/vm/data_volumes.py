@@ -102,7 +102,7 @@ def import_failure_of(world: World) -> tuple[str, str] | None:
 
 
 def build_data_volume(vm: VirtualMachine, template: DataVolumeTemplate) -> dict[str, Any]:
-    """Build a DataVolume's manifest. CDI binds its claim at once, because no Pod of ours would be the first consumer."""
+    """Build a DataVolume's manifest. CDI binds its claim at once: no Pod of ours would be its first consumer."""
     spec, metadata = dict(template.spec), template.metadata
     priority = vm.spec.template.spec.priority_class_name
     if priority and not spec.get("priorityClassName"):

@@ -59,11 +59,11 @@ def refuse_sockets(world: World, own: VirtualMachineInstance) -> str:
         conditions.find(own.status.conditions, condition_types.LIVE_MIGRATABLE),
     )
     reasons = {
-        "none are taken away while it runs": sockets < max(current.sockets, 1),
+        "none can be removed while it runs": sockets < max(current.sockets, 1),
         f"it can have {maximum} at most while it runs (maxSockets)"
         if maximum
         else "it was started without room for more": sockets > maximum,
-        "a guest without ACPI does not hear of more": features is not None and features.acpi.enabled is False,
+        "a guest without ACPI does not notice more": features is not None and features.acpi.enabled is False,
         "it gets more by a migration, and it cannot be migrated": migratable is not None
         and migratable.status == "False",
     }

@@ -314,7 +314,7 @@ def _read(raw: bytes | None, key: Key, read: Callable[[bytes], T]) -> T | None:
     try:
         return None if raw is None else read(raw)
     except DecodeError as error:
-        log.warning("object left alone: it does not fit its schema", extra={"key": str(key), "error": str(error)})
+        log.warning("object skipped: it does not fit its schema", extra={"key": str(key), "error": str(error)})
         return None
 
 
