@@ -58,7 +58,7 @@ class Writes:
 
 @dataclass(frozen=True, slots=True)
 class OperationInputs:
-    """What an operation needs beside its action."""
+    """What an operation needs in addition to its action."""
 
     vmi: VirtualMachineInstance | None = None
     """For PrepareNetwork."""
