@@ -59,11 +59,11 @@ class MigrationTransfer:
             reason = str(error)
         except Exception as error:
             log.exception("bug in a migration", extra=self._record.log_fields)
-            reason = f"virt-handler failed by an error of its own: {type(error).__name__}"
+            reason = f"internal error of virt-handler: {type(error).__name__}"
         finally:
             reason = "" if has_moved else reason
             log.info("migration over", extra={**self._record.log_fields, "moved": has_moved, "because": reason})
-            await self._look_after(has_moved=has_moved)
+            await self._refresh(has_moved=has_moved)
             transfer = Transfer(uid, is_over=True, has_moved=has_moved, reason=sanitize(reason))
             self._record.publish(transfer=transfer)
 
@@ -86,7 +86,7 @@ class MigrationTransfer:
             unwanted=self._aborted,
         )
 
-    async def _look_after(self, *, has_moved: bool) -> None:
+    async def _refresh(self, *, has_moved: bool) -> None:
         try:
             await self._connection.refresh()
         except NoContact as error:

@@ -185,7 +185,7 @@ class Session:
             raised = error
         except Exception as error:
             log.exception("bug in a user request", extra={"verb": verb, **self.record.log_fields})
-            raised = NoContact(f"virt-handler failed by an error of its own: {type(error).__name__}")
+            raised = NoContact(f"internal error of virt-handler: {type(error).__name__}")
         finally:
             if not ended.done():
                 ended.set_exception(raised)

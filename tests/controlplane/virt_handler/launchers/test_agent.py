@@ -276,7 +276,7 @@ async def test_a_silent_agent_is_asked_for_users_rarely() -> None:
     await stage.look()
     with pytest.raises(AgentSilent):
         await stage.agent.inquire([words.OS, words.INFO])
-    with pytest.raises(NoAgent, match="did not answer; it is asked again in 10 s"):
+    with pytest.raises(NoAgent, match="did not respond; try again in 10 s"):
         await stage.agent.inquire([words.INFO])
     assert stage.asked == [words.OS]
     stage.clock.seconds += pace.FIRST_SECONDS

@@ -276,7 +276,7 @@ async def test_a_missing_descriptor_is_an_error() -> None:
 @pytest.mark.parametrize(
     ("flags", "error", "message"),
     [
-        (os.O_RDONLY | os.O_DIRECTORY, Refused, "something else than a file"),
+        (os.O_RDONLY | os.O_DIRECTORY, Refused, "is not a regular file"),
         (os.O_WRONLY | os.O_CREAT, NodeError, "cannot be read: Bad file descriptor"),
     ],
     ids=["a directory", "an unreadable file"],
