@@ -13,7 +13,7 @@ from controlplane.virt_handler.incoming.world import TunnelAddress
 
 
 class NoMigrationAddress(Invalid):
-    """This node has no address to listen on for migrations, and waiting will not help."""
+    """This node has no address to listen on for migrations. A retry does not help."""
 
 
 class Tunnels(Protocol):

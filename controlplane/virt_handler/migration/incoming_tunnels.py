@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 SOCKET_SECONDS = 30.0
 """How long to wait until QEMU listens: it starts while the source connects."""
 OPEN_SECONDS = 86400.0
-"""The longest that a tunnel server is open, whatever becomes of its migration."""
+"""Limit for an open tunnel server, even if its migration has not ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +52,8 @@ class IncomingTunnels:
         *,
         changed: Callable[[str], None],
     ) -> None:
-        """address: returns the address to listen on, which sources get (NoMigrationAddress). changed: called with the
-        VMI's UID when the timer closes a tunnel."""
+        """address: returns the address to listen on and to publish (NoMigrationAddress). changed: called with the VMI's
+        UID when the timer closes a tunnel."""
         self._pair = pair
         self._address = address
         self._node = node
@@ -91,7 +91,7 @@ class IncomingTunnels:
     async def close(self, migration_uid: str) -> None:
         tunnel = self._open.pop(migration_uid, None)
         if tunnel is not None:
-            tunnel.timer.cancel()  # it would close a tunnel that is opened again
+            tunnel.timer.cancel()  # it would close the next tunnel of this migration
             tunnel.server.cut()
             try:
                 await tunnel.thread.run(tunnel.server.close())
