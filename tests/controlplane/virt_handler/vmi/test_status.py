@@ -284,7 +284,7 @@ def test_a_later_pause_leaves_readiness_to_virt_controller() -> None:
     assert (find(paused, "Paused")[0], find(paused, "Ready")[0]) == ("True", "True")
 
 
-AWAY = "virt-node is not there"
+AWAY = "virt-node is not reachable"
 
 
 def scheduled(stamp: str) -> VirtualMachineInstance:
