@@ -38,7 +38,7 @@ _SETTLED_SECONDS = 10.0
 """A registration that lasted this long resets the pauses; a shorter one makes them longer."""
 
 _PAUSES_SECONDS = (0.2, 1.0, 2.0, 5.0, 10.0)
-"""Pauses before retries, also before the first: a kubelet that has just dropped a resource may drop its next client, too.
+"""Pauses before retries, also before the first: a kubelet that has just dropped a resource may drop its next client.
 """
 
 _Identity = tuple[int, int, int] | None
