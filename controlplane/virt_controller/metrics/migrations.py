@@ -21,7 +21,7 @@ IN_PHASE = {
     "scheduling": (SCHEDULING, SCHEDULED),
     "running": (RUNNING,),
 }
-"""Phases by the word in a metric's name. The other phases are short."""
+"""Phases by the name that a metric has for them. The other phases are short."""
 ENDS = {"succeeded": SUCCEEDED, "failed": FAILED}
 
 
@@ -52,7 +52,7 @@ class Migrations(Collector):
     """A collector for prometheus_client. Safe to call in another thread."""
 
     def __init__(self, migrations: Callable[[], Iterable[bytes]], is_leader: Callable[[], bool]) -> None:
-        """migrations: returns a copy of what is cached."""
+        """migrations: returns a copy of the cached objects."""
         self._migrations, self._is_leader = migrations, is_leader
 
     def describe(self) -> Iterator[Metric]:

@@ -255,7 +255,7 @@ def test_a_refusal_is_reported_with_the_servers_message_until_it_is_over() -> No
     assert status is not None
     reason, message = failure_of(status) or ("", "")
     assert reason == "FailedCreate"
-    assert message.startswith("quota exceeded; look at the namespace's ResourceQuota")
+    assert message.startswith("quota exceeded; check the namespace's ResourceQuota")
     assert failure_of(derived(vm_world(with_status(a_vm(), status)))) is None
 
 

@@ -240,7 +240,7 @@ async def test_a_bug_while_asking_costs_no_connection(caplog: pytest.LogCaptureF
     stage = a_stage(info=ZeroDivisionError("a bug"))
     async with stage.following():
         await stage.look()
-        await until(lambda: "bug in asking an agent" in caplog.text, "the line")
+        await until(lambda: "bug in querying an agent" in caplog.text, "the line")
 
 
 async def test_answers_for_users_are_cached_for_a_moment() -> None:

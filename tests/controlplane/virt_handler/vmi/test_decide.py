@@ -105,7 +105,7 @@ def failed(seconds_ago: float, count: int = 1) -> FailedOperation:
 
 
 def away(seconds: float) -> NodeTrouble:
-    return NodeTrouble("virt-node is not there", since=1000.0 - seconds)
+    return NodeTrouble("virt-node is not reachable", since=1000.0 - seconds)
 
 
 _TARGET = pod_object("tttt")

@@ -261,7 +261,7 @@ NEWER: dict[str, tuple[dict[str, Any], str]] = {
     "deleted": ({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}}, "the VMI is being deleted"),
     "granted to another Pod": ({"status": {"activePods": {"another": NODE}}}, "granted to another Pod"),
     "over": ({"status": {"phase": "Failed"}}, "its phase is Failed"),
-    "another VMI by now": ({"metadata": {"uid": "another"}}, "another VMI by now"),
+    "another VMI by now": ({"metadata": {"uid": "another"}}, "the VMI was replaced by another one"),
 }
 
 
