@@ -236,7 +236,7 @@ async def test_a_frozen_guest_is_asked_for_its_status_in_every_round(
         monkeypatch.setattr(pace, name, 0.001)
     monkeypatch.setattr(agent_module, "_ALL_EVERY", 1_000_000)
     stage.clock.seconds += 30  # the token bucket is not under test
-    stage.asking._news.set()
+    stage.asking._changed.set()
     stage.agent.asked.clear()
     await until(lambda: stage.agent.asked.count(INTERFACES) >= 3, "rounds one after the other")
     await stage.freeze.freeze(60)

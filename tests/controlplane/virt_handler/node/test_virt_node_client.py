@@ -314,7 +314,7 @@ async def test_a_connected_socket_is_refused(monkeypatch: pytest.MonkeyPatch) ->
 
 async def test_a_peer_that_sends_too_many_unrequested_messages_is_disconnected(monkeypatch: pytest.MonkeyPatch) -> None:
     """Closing the descriptors of earlier messages may take long."""
-    monkeypatch.setattr(node_client, "_UNWANTED", 3)
+    monkeypatch.setattr(node_client, "_MAX_UNWANTED", 3)
     monkeypatch.setattr(DescriptorCloser, "__len__", lambda _unused: 4)
     with pytest.raises(NodeAway):
         await asked_of(Liar(NodeState(), Done(1)))
