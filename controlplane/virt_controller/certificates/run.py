@@ -24,7 +24,7 @@ from controlplane.virt_controller.certificates.observed_since import ObservedSin
 
 log = logging.getLogger(__name__)
 
-STALE_SECONDS = 0.5  # the watch shows our own write within this time
+STALE_SECONDS = 0.5  # the watch shows this process's write within this time
 RETRY_SECONDS = 5.0
 LONGEST_RETRY_SECONDS = 60.0  # a lasting refusal is retried once a minute, or when something changes
 LONGEST_BACK_OFF_SECONDS = 300.0

@@ -167,9 +167,7 @@ class MigrationWriter:
         observed = world.migration.metadata
         current = (await self._api.get(VIRTUAL_MACHINE_INSTANCE_MIGRATION, key_of(world.migration)))["metadata"]
         if (current["uid"], current["resourceVersion"]) != (observed.uid, observed.resource_version):
-            raise Conflict(
-                f"cannot go on with VirtualMachineInstanceMigration {key_of(world.migration)}: it has changed"
-            )
+            raise Conflict(f"cannot continue VirtualMachineInstanceMigration {key_of(world.migration)}: it has changed")
 
     async def _delete_target(self, world: World, action: DeleteTarget) -> None:
         """Delete the target Pod. Raises Conflict if the VMI, read from the API server, shows that the guest may be in

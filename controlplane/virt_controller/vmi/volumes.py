@@ -101,7 +101,7 @@ def _waiting_message(world: World, missing: tuple[str, ...]) -> str:
     if not world.data_volumes.is_served:
         return f"DataVolumes {', '.join(missing[:SHOWN])}: the cluster does not serve DataVolumes; install CDI"
     phases = {name: data_volume.status.phase for name, data_volume in world.data_volumes.by_name.items()}
-    shown = ", ".join(f"{name} ({phases.get(name) or 'not seen'})" for name in missing[:SHOWN])
+    shown = ", ".join(f"{name} ({phases.get(name) or 'unknown phase'})" for name in missing[:SHOWN])
     text = f"waits for DataVolumes {shown}"
     if any(phases.get(name) == WAIT_FOR_FIRST_CONSUMER for name in missing):
         text += "; to bind one that waits for its first consumer, use it in another Pod, or recreate it with the "

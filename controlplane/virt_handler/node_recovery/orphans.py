@@ -95,9 +95,9 @@ def _may_run(vmi: Run) -> tuple[str, ...]:
     return (*vmi.status.active_pods, *targets)
 
 
-def decide_orphans(seen: Collection[Seen], now: float) -> Round:
+def decide_orphans(candidates: Collection[Seen], now: float) -> Round:
     """Connect to orphans that are not admitted, and end those that are up, repeatedly until they are down."""
-    running = [candidate for candidate in seen if not _is_down(candidate)]
+    running = [candidate for candidate in candidates if not _is_down(candidate)]
     reachable = [(candidate.orphan, candidate.launcher) for candidate in running if candidate.launcher is not None]
     return Round(
         dial=tuple(orphan for orphan, launcher in reachable if not launcher.status.is_admitted),
@@ -106,14 +106,15 @@ def decide_orphans(seen: Collection[Seen], now: float) -> Round:
     )
 
 
-def _is_down(seen: Seen) -> bool:
+def _is_down(candidate: Seen) -> bool:
     """Tell whether the launcher has no guest and starts none, as virt-node and (when connected) libvirt report.
 
     The Pod's phase proves nothing: other components write it while the node is unreachable. A running operation may be
     a start.
     """
-    may_be_up = seen.launcher is not None and (_is_up(seen.launcher) or seen.launcher.operation != "")
-    return seen.traces is not None and seen.traces.emulators == 0 and not may_be_up
+    launcher, traces = candidate.launcher, candidate.traces
+    may_be_up = launcher is not None and (_is_up(launcher) or launcher.operation != "")
+    return traces is not None and traces.emulators == 0 and not may_be_up
 
 
 def _is_up(launcher: Launcher) -> bool:

@@ -117,33 +117,33 @@ def _is_here(vmi: VirtualMachineInstance, migration: MigrationState) -> bool:
     return migration.source_pod_uid in vmi.status.active_pods
 
 
-def decide_migration_source(seen: Seen) -> Plan[Action] | None:
+def decide_migration_source(observed: Seen) -> Plan[Action] | None:
     """Choose the next step of the migration; None if other steps are possible."""
-    migration, uid = migration_under_way(seen.vmi), seen.launcher.pod.uid
-    transfer = seen.launcher.status.transfer
+    migration, uid = migration_under_way(observed.vmi), observed.launcher.pod.uid
+    transfer = observed.launcher.status.transfer
     if transfer is not None and not transfer.is_over:
-        return _while_sending(seen, migration, transfer)
-    if is_left_paused_by_migration(seen.vmi, seen.launcher, seen.state):
+        return _while_sending(observed, migration, transfer)
+    if is_left_paused_by_migration(observed.vmi, observed.launcher, observed.state):
         return Plan((Resume(uid, because="its migration has ended and left it paused"),))
     if migration is None or migration.start_timestamp is not None or _own(migration, transfer) is not None:
         return None
-    if migration.abort_requested or seen.is_to_end or not migration.target_node_address:
+    if migration.abort_requested or observed.is_to_end or not migration.target_node_address:
         return None
     return Plan((BeginTransfer(uid, migration.migration_uid, because="its target is ready"),))
 
 
-def _while_sending(seen: Seen, migration: MigrationState | None, transfer: Transfer) -> Plan[Action]:
+def _while_sending(observed: Seen, migration: MigrationState | None, transfer: Transfer) -> Plan[Action]:
     is_wanted = (
         migration is not None and migration.migration_uid == transfer.migration_uid and not migration.abort_requested
     )
-    if is_wanted and not seen.is_to_end:
+    if is_wanted and not observed.is_to_end:
         return Plan()
     asked_at = transfer.abort_asked_at
-    pause = 0.0 if asked_at is None else ABORT_AGAIN_SECONDS - (seen.monotonic - asked_at)
+    pause = 0.0 if asked_at is None else ABORT_AGAIN_SECONDS - (observed.monotonic - asked_at)
     if pause > 0:
         return Plan(requeue_after=pause)
     return Plan(
-        (AbortTransfer(seen.launcher.pod.uid, because="its migration is no longer wanted"),), ABORT_AGAIN_SECONDS
+        (AbortTransfer(observed.launcher.pod.uid, because="its migration is no longer wanted"),), ABORT_AGAIN_SECONDS
     )
 
 
@@ -151,24 +151,26 @@ def _own(migration: MigrationState, transfer: Transfer | None) -> Transfer | Non
     return transfer if transfer is not None and transfer.migration_uid == migration.migration_uid else None
 
 
-def migration_while_up(seen: Seen, stamp: str) -> MigrationState | None:
+def migration_while_up(observed: Seen, stamp: str) -> MigrationState | None:
     """Return the migration state to write while the guest is up here; None if the written state is right."""
-    migration = migration_under_way(seen.vmi)
+    migration = migration_under_way(observed.vmi)
     if migration is None:
         return None
-    transfer = _own(migration, seen.launcher.status.transfer)
+    transfer = _own(migration, observed.launcher.status.transfer)
     if transfer is not None and not transfer.is_over:
         is_news = migration.abort_requested and not migration.abort_status
         return msgspec.structs.replace(migration, abort_status=ABORTING) if is_news else None
     if transfer is not None and transfer.has_moved:  # this process knows more than the last look at libvirt
-        return migration_when_gone(migration, seen.launcher.status, stamp)
-    if is_sending(seen.launcher.status) or is_left_paused_by_migration(seen.vmi, seen.launcher, seen.state):
+        return migration_when_gone(migration, observed.launcher.status, stamp)
+    if is_sending(observed.launcher.status) or is_left_paused_by_migration(
+        observed.vmi, observed.launcher, observed.state
+    ):
         return None  # another migration is being aborted, or the guest is not resumed yet
-    why = _why_over(seen, migration, transfer)
+    why = _why_over(observed, migration, transfer)
     return None if why is None else _failed(migration, why, stamp)
 
 
-def _why_over(seen: Seen, migration: MigrationState, transfer: Transfer | None) -> str | None:
+def _why_over(observed: Seen, migration: MigrationState, transfer: Transfer | None) -> str | None:
     """Return why a migration that no process carries out has failed; None while it may still begin."""
     if migration.abort_requested:
         return CANCELLED
@@ -176,7 +178,7 @@ def _why_over(seen: Seen, migration: MigrationState, transfer: Transfer | None) 
         return transfer.reason
     if migration.start_timestamp is not None:
         return RESTARTED
-    return CANCELLED if seen.is_to_end else None
+    return CANCELLED if observed.is_to_end else None
 
 
 def migration_when_gone(migration: MigrationState, status: LauncherStatus, stamp: str) -> MigrationState | None:
