@@ -194,7 +194,7 @@ class MigrationWriter:
             pod = decode(await self._api.get(POD, Key(world.migration.metadata.namespace, name)), Pod)
         except NotFound:
             pod = None
-        if pod is None or not self._is_its(world, pod):
+        if pod is None or not self._belongs_to_migration(world, pod):
             self._state.of(world.migration).absent.add(name)
 
     @staticmethod
