@@ -55,5 +55,5 @@ def identity(member: MemberView) -> Fingerprint:
     return meta.uid, pairs(meta.labels.items()), tuple((owner.uid, owner.controller) for owner in meta.owner_references)
 
 
-def pairs(items: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
-    return tuple(sorted(items))
+def pairs(labels: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+    return tuple(sorted(labels))

@@ -201,11 +201,11 @@ def _with_copies_of(listed: conditions.Conditions, source: conditions.Conditions
     return (*remaining, *(copied for kind, copied in by_type.items() if kind not in kept_types))
 
 
-def _newer(ours: Condition, theirs: Condition | None) -> Condition:
-    """Keep our condition if the VMI's is equivalent."""
-    if theirs is None or conditions.is_equivalent(ours, theirs):
-        return ours
-    return theirs
+def _newer(current: Condition, of_vmi: Condition | None) -> Condition:
+    """Keep the VM's condition if the VMI's is equivalent."""
+    if of_vmi is None or conditions.is_equivalent(current, of_vmi):
+        return current
+    return of_vmi
 
 
 def _ready(own: VirtualMachineInstance | None) -> Condition:

@@ -202,10 +202,10 @@ class WorkloadUpdateReconciler:
             uid=meta.uid,
         )
 
-    def _instances(self, ours: Sequence[QueueEntry]) -> list[InstanceView]:
+    def _instances(self, own_entries: Sequence[QueueEntry]) -> list[InstanceView]:
         """List the VMIs to update, and those whose migrations may be obsolete."""
         by_key = {instance.key: instance for instance in self._candidates()}
-        for key in {Key(entry.namespace, entry.migration.spec.vmi_name) for entry in ours} - by_key.keys():
+        for key in {Key(entry.namespace, entry.migration.spec.vmi_name) for entry in own_entries} - by_key.keys():
             if (instance := self._candidates.instance_of(key)) is not None:
                 by_key[key] = instance
         return list(by_key.values())

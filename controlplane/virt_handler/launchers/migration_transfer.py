@@ -38,14 +38,14 @@ class MigrationTransfer:
         self._aborted = asyncio.Event()
         """Set when the current migration must be aborted."""
 
-    def expect(self, moving: MigrationState) -> None:
+    def expect(self, migration: MigrationState) -> None:
         """Publish that the transfer of the guest begins."""
         self._aborted = asyncio.Event()
-        self._record.publish(transfer=Transfer(moving.migration_uid), has_gone_on=False)
+        self._record.publish(transfer=Transfer(migration.migration_uid), has_gone_on=False)
 
-    async def run(self, vmi: VirtualMachineInstance, moving: MigrationState, writes: Writes) -> None:
+    async def run(self, vmi: VirtualMachineInstance, migration: MigrationState, writes: Writes) -> None:
         """Send the guest, and publish the outcome. Never raises."""
-        reason, has_moved, uid = "virt-handler is being stopped", False, moving.migration_uid
+        reason, has_moved, uid = "virt-handler is being stopped", False, migration.migration_uid
 
         def left() -> None:
             nonlocal has_moved
@@ -53,7 +53,7 @@ class MigrationTransfer:
             self._record.publish(transfer=Transfer(uid, is_over=True, has_moved=True))
 
         try:
-            await self.send(await self._request(vmi, moving, writes, left))
+            await self.send(await self._request(vmi, migration, writes, left))
             has_moved = True
         except (Failed, NoContact, NodeError, HypervisorError, ApiError, OSError) as error:
             reason = str(error)
@@ -68,7 +68,7 @@ class MigrationTransfer:
             self._record.publish(transfer=transfer)
 
     async def _request(
-        self, vmi: VirtualMachineInstance, moving: MigrationState, writes: Writes, left: Callable[[], None]
+        self, vmi: VirtualMachineInstance, migration: MigrationState, writes: Writes, left: Callable[[], None]
     ) -> TransferRequest:
         record = self._record
         guest = await self._connection.require().guest(record.vmi_uid)
@@ -76,7 +76,7 @@ class MigrationTransfer:
             raise Failed("VMI is not running")
         return TransferRequest(
             vmi,
-            moving,
+            migration,
             record.pod.uid,
             guest,
             is_paused_by_user(vmi, record.status),

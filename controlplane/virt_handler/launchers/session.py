@@ -143,7 +143,7 @@ class Session:
         """Query the guest's agent, also while an operation runs: a query changes nothing. VerbRefused, NoContact."""
         return await self.user_requests.inquire(commands)
 
-    def transfer(self, vmi: VirtualMachineInstance, moving: MigrationState, writes: Writes) -> None:
+    def transfer(self, vmi: VirtualMachineInstance, migration: MigrationState, writes: Writes) -> None:
         """Start to send the guest to its migration's target. That may take hours, so operations run beside it.
 
         Raises NoContact while an operation runs.
@@ -152,8 +152,8 @@ class Session:
             raise NoContact(
                 f"cannot begin a migration: the launcher is busy with another operation ({self._operation})"
             )
-        self.migration.expect(moving)
-        self._spawn(self.migration.run(vmi, moving, writes))
+        self.migration.expect(migration)
+        self._spawn(self.migration.run(vmi, migration, writes))
 
     def abort_transfer(self) -> None:
         """Abort the current migration."""

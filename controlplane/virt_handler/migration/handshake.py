@@ -40,9 +40,9 @@ class Handshake(msgspec.Struct, frozen=True):
 _decoder = msgspec.json.Decoder(Handshake)
 
 
-def migration_identity(moving: MigrationState) -> MigrationIdentity:
+def migration_identity(state: MigrationState) -> MigrationIdentity:
     """Return the identity that both ends of a migration's tunnel must name."""
-    return MigrationIdentity(moving.migration_uid, moving.source_pod_uid, moving.target_pod_uid)
+    return MigrationIdentity(state.migration_uid, state.source_pod_uid, state.target_pod_uid)
 
 
 def render(handshake: Handshake) -> bytes:

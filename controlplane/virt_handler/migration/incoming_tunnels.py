@@ -68,17 +68,17 @@ class IncomingTunnels:
     def open_for(self, vmi_uid: str) -> frozenset[str]:
         return frozenset(uid for uid, tunnel in self._open.items() if tunnel.vmi_uid == vmi_uid)
 
-    async def open(self, vmi_uid: str, moving: MigrationState) -> None:
+    async def open(self, vmi_uid: str, migration: MigrationState) -> None:
         """Listen for the source that the migration names. ApiError when its certificate cannot be read;
         NoMigrationAddress when this node has no address for migrations."""
-        uid, address = moving.migration_uid, self._address()
-        peer = await read_peer_certificate(self._api, moving.source_node)
+        uid, address = migration.migration_uid, self._address()
+        peer = await read_peer_certificate(self._api, migration.source_node)
         context, thread = server_tls_context(self._pair, peer), CopyThread()
 
         async def dial(channel: Channel) -> socket:
-            return await thread.home(self._dial(moving.target_pod_uid, channel))
+            return await thread.home(self._dial(migration.target_pod_uid, channel))
 
-        server = TunnelServer(migration_identity(moving), context, dial)
+        server = TunnelServer(migration_identity(migration), context, dial)
         try:
             port = await thread.run(server.open(address))
         except OSError as error:

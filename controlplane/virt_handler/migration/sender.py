@@ -85,8 +85,8 @@ class Sender:
 
     async def send(self, request: TransferRequest) -> None:
         """Send a guest. Returns when QEMU at the source has ended."""
-        moving = request.moving
-        tunnel = TunnelClient(migration_identity(moving), await self._target(moving), self._directory)
+        migration = request.moving
+        tunnel = TunnelClient(migration_identity(migration), await self._target(migration), self._directory)
         thread = CopyThread()
         try:
             path = await thread.run(tunnel.open(await self._listen(request.pod_uid)))
@@ -103,14 +103,16 @@ class Sender:
             finally:
                 thread.end()
 
-    async def _target(self, moving: MigrationState) -> Target:
-        ports = list(moving.target_direct_migration_node_ports)
+    async def _target(self, migration: MigrationState) -> Target:
+        ports = list(migration.target_direct_migration_node_ports)
         if len(ports) != 1 or not (ports[0].isascii() and ports[0].isdecimal()):
             raise Failed("the target has not published its port")
-        source, target = [await self._api.get(NODE, Key("", node)) for node in (moving.source_node, moving.target_node)]
-        address = address_of(moving, source, target, has_network=self._has_network())
-        context = client_tls_context(self._pair, peer_certificate(target, moving.target_node))
-        return Target(address, int(ports[0]), context, server_name(moving.target_node))
+        source, target = [
+            await self._api.get(NODE, Key("", node)) for node in (migration.source_node, migration.target_node)
+        ]
+        address = address_of(migration, source, target, has_network=self._has_network())
+        context = client_tls_context(self._pair, peer_certificate(target, migration.target_node))
+        return Target(address, int(ports[0]), context, server_name(migration.target_node))
 
     async def _listen(self, pod_uid: str) -> dict[Channel, socket]:
         sockets: dict[Channel, socket] = {}
@@ -260,10 +262,10 @@ async def _resume_at_target(guest_at_target: Domain) -> None:
 
 
 def _options(request: TransferRequest, settings: MigrationConfiguration) -> Options:
-    moving, vmi = request.moving, request.vmi
+    migration, vmi = request.moving, request.vmi
     names = device_names(vmi)
     return Options(
-        pod_uid=moving.target_pod_uid,
+        pod_uid=migration.target_pod_uid,
         epoch=vmi.status.epoch + 1,
         memory_socket=layout.migration_socket("memory"),
         disks_socket=layout.migration_socket("disks"),

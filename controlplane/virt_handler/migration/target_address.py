@@ -22,11 +22,11 @@ from controlplane.virt_handler.launchers.ports import Failed
 Node = Mapping[str, Any]
 
 
-def address_of(moving: MigrationState, source: Node, target: Node, *, has_network: bool) -> str:
+def address_of(migration: MigrationState, source: Node, target: Node, *, has_network: bool) -> str:
     """Return the address to connect to. Failed. has_network: there is a migration network."""
-    address = moving.target_node_address
+    address = migration.target_node_address
     if because := refuse_address(address, source, target, has_network=has_network):
-        raise Failed(f"node {moving.target_node} published address {address[:64]} for the migration: {because}")
+        raise Failed(f"node {migration.target_node} published address {address[:64]} for the migration: {because}")
     return address
 
 

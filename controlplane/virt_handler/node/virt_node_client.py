@@ -102,9 +102,9 @@ class NodeClient:
         """Why there is no connection, in a stable text; "" while there is one."""
         return self._trouble if self._channel is None else ""
 
-    async def wait_for_other_than(self, known: NodeState | None) -> NodeState:
-        """Wait until the node's state differs from the known one, and return it."""
-        return await self._node_state.wait_for_other_than(known)
+    async def wait_for_other_than(self, last: NodeState | None) -> NodeState:
+        """Wait until the node's state differs from the last one, and return it."""
+        return await self._node_state.wait_for_other_than(last)
 
     async def run(self) -> None:
         """Keep the connection until cancelled."""

@@ -202,18 +202,18 @@ class NodeRecovery:
         self._pause = ASK_SECONDS if is_answered else min(self._pause * 2, longest_pause)
         self._checked_at = self._clock.monotonic()
 
-    def _check_all(self, known: Iterable[str]) -> OwnershipCheck:
+    def _check_all(self, uids: Iterable[str]) -> OwnershipCheck:
         """Begin a check of all launchers. A launcher whose deadline is over does not block the node again."""
         now, silences = self._clock.monotonic(), self._heartbeat.silences
         # After a new silence, for example of a suspended host, the deadlines that are not over start again.
         since = self._missing if silences == self._silences else self._reported_missing()
-        check = OwnershipCheck(now, silences, {uid: since.get(uid, now) for uid in known})
+        check = OwnershipCheck(now, silences, {uid: since.get(uid, now) for uid in uids})
         if self._is_heartbeat_fresh or not check.missing:  # an unreachable node stays blocked until it gets a response
             self._reach(check)
         return check
 
-    def _check_missing(self, known: Mapping[str, Launcher]) -> OwnershipCheck:
-        self._missing = {uid: since for uid, since in self._missing.items() if uid in known}
+    def _check_missing(self, launchers: Mapping[str, Launcher]) -> OwnershipCheck:
+        self._missing = {uid: since for uid, since in self._missing.items() if uid in launchers}
         return OwnershipCheck(self._clock.monotonic(), self._silences, self._missing, is_reached=True)
 
     def _reach(self, check: OwnershipCheck) -> None:

@@ -35,9 +35,9 @@ def with_cpus(
     if cpu is None or reported is None or count in (0, reported.vcpus):
         return new
     observed, wanted = launcher.status.observed, CpuTopology.of(cpu)
-    sockets, rest = divmod(count, wanted.cores * wanted.threads)
+    sockets, remainder = divmod(count, wanted.cores * wanted.threads)
     is_counted = count == cpu.vcpus or (observed is not None and observed.vcpus > 0)
-    if not is_counted or not sockets or rest:
+    if not is_counted or not sockets or remainder:
         return new
     return msgspec.structs.replace(new, current_cpu_topology=msgspec.structs.replace(wanted, sockets=sockets))
 

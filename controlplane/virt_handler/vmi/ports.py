@@ -87,7 +87,7 @@ class Session(Protocol):
     def perform(self, action: Operation, inputs: OperationInputs = NO_INPUTS) -> None:
         """Begin an operation."""
 
-    def transfer(self, vmi: VirtualMachineInstance, moving: MigrationState, writes: Writes) -> None:
+    def transfer(self, vmi: VirtualMachineInstance, migration: MigrationState, writes: Writes) -> None:
         """Begin to send the guest to its migration's target; operations run beside it."""
 
     def abort_transfer(self) -> None:

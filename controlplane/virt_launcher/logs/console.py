@@ -37,8 +37,8 @@ class LineCleaner:
 
     def feed(self, data: bytes) -> bytes:
         """Add bytes; return the lines that they complete, each with its newline."""
-        whole, newline, self._incomplete = (self._incomplete + data).rpartition(b"\n")
-        lines = whole + newline
+        complete, newline, self._incomplete = (self._incomplete + data).rpartition(b"\n")
+        lines = complete + newline
         if len(self._incomplete) > LINE_LIMIT:
             kept = len(self._incomplete) - (len(self._incomplete) - 1) % LINE_LIMIT - 1
             lines, self._incomplete = lines + self._incomplete[:kept] + b"\n", self._incomplete[kept:]

@@ -30,9 +30,9 @@ class Ended(NamedTuple):
     exit_code: int
 
 
-def start_command(words: tuple[str, ...]) -> str:
-    """Return the request to run a program with its arguments."""
-    arguments = {"path": words[0], "arg": list(words[1:]), "capture-output": False}
+def start_command(command: tuple[str, ...]) -> str:
+    """Return the request to run a command: a program with its arguments."""
+    arguments = {"path": command[0], "arg": list(command[1:]), "capture-output": False}
     return json.dumps({"execute": "guest-exec", "arguments": arguments})
 
 
