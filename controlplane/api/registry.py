@@ -58,7 +58,7 @@ def condition(kind: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kind:
-    """One kind: its types, its rules, and what its CRD says beside the schema."""
+    """One kind: its types, its rules, and what its CRD has in addition to the schema."""
 
     root: type[Object]
     """With `spec` and `status`; its docstring describes the kind, its `resource` names it."""
@@ -72,9 +72,9 @@ class Kind:
     scale: Scale | None = None
     """None: such objects cannot be scaled."""
     label: str = names.ROLE
-    """On the CRD."""
+    """Name of the label that the CRD has."""
     is_users: bool = True
-    """Users create and change such objects, within their role. Otherwise they only read them."""
+    """Users with a role may create and change such objects. Otherwise they only read them."""
     own_role: str = ""
     """ClusterRole for creating such objects, if admin and edit do not allow it. They and view allow reading."""
 

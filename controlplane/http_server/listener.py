@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Listener: accepts connections, limits them in all and per peer, and serves HTTP on them.
+"""Listener: accepts connections, limits their number in total and per peer, and serves HTTP on them.
 
 A connection is counted when it is accepted, before its TLS handshake: an open connection costs memory and a descriptor
 even if the peer never sends anything.
@@ -27,22 +27,22 @@ from controlplane.process.descriptors import connection_limit
 
 HANDSHAKE_SECONDS = 5.0
 IDLE_SECONDS = 120.0
-"""From a response to the end of the next request's header. An API server closes idle connections after 90 s: if we were
-first, a request could be under way to a closed connection."""
+"""From a response to the end of the next request's header. An API server closes idle connections after 90 s. If this
+process closed them first, it could lose a request that is under way."""
 LINGERING_SECONDS = 1.0
-"""How long the rest of a refused body is read, so that the peer can read the response."""
+"""How long to read the rest of a refused body, so that the peer can read the response."""
 READ_BUFFER_BYTES = 32 * 1024
-"""Of a body that the handler has not read yet; aiohttp stops reading at twice as much."""
+"""Unread bytes of a body that aiohttp buffers for the handler; it stops reading at twice as much."""
 BACKLOG = 512
 PAUSE_SECONDS = 1.0
-"""After a failed accept, mostly for lack of descriptors: the connection stays in the backlog."""
+"""Pause after a failed accept, which mostly lacks descriptors. The connection stays in the backlog."""
 _NO_IPV6 = (errno.EAFNOSUPPORT, errno.EADDRNOTAVAIL)
 
 Handle = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 
 
-class _OwnErrors(logging.Filter):
-    """Drops malformed requests: a peer can send any number of them."""
+class _NoMalformedRequests(logging.Filter):
+    """Drops log records about malformed requests: a peer can send any number of them."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         error = record.exc_info[1] if record.exc_info else None
@@ -50,17 +50,18 @@ class _OwnErrors(logging.Filter):
 
 
 log = logging.getLogger(__name__)
-log.addFilter(_OwnErrors())
+log.addFilter(_NoMalformedRequests())
 
 
 class Listener:
     """Listens until closed. Timeouts end connections that are silent or do not read."""
 
     def __init__(self, handle: Handle, connections: int, tls: ssl.SSLContext | None = None) -> None:
-        """connections: of all peers; fewer where descriptors are scarce. One peer gets three quarters of them.
+        """connections: limit for all peers; lower if descriptors are scarce. One peer gets three quarters of it.
 
-        A peer without a connection always gets one while another is idle: the longest-idle connection without a client
-        certificate is closed. Otherwise silent connections from several addresses would keep out a kubelet's probe.
+        A peer without a connection always gets one while another connection is idle: the longest-idle connection
+        without a client certificate is closed. Otherwise silent connections from several addresses would keep out a
+        kubelet's probe.
         """
         self._handle, self._tls = handle, tls
         limit = connection_limit(connections)
@@ -82,20 +83,20 @@ class Listener:
         )
 
     async def listen(self, address: str, port: int) -> int:
-        """Listen on an IP address, "" for all. Returns the port. Raises OSError when it is taken."""
+        """Listen on an IP address, "" for all. Return the port. Raises OSError if another process has it."""
         self._socket = _listen(address, port)
         self._socket.setblocking(False)
         self._accepting = asyncio.create_task(self._accept(self._socket))
         return int(self._socket.getsockname()[1])
 
     async def close(self, seconds: float) -> None:
-        """Accept no more connections. Requests under way get this long to end."""
+        """Accept no more connections. Current requests get this many seconds to end."""
         if self._accepting is not None:
             self._accepting.cancel()
             await asyncio.wait({self._accepting})
         if self._socket is not None:
             self._socket.close()
-        await asyncio.sleep(0)  # what was accepted begins its handshake, what was received begins to be handled
+        await asyncio.sleep(0)  # accepted connections begin their handshake, received requests reach their handler
         handshakes = [connection.handshake for connection in self._peers if connection.handshake is not None]
         for task in handshakes:
             task.cancel()
@@ -127,7 +128,7 @@ class Listener:
         connection.handshake = asyncio.create_task(self._shake_hands(accepted, connection))
 
     def _make_room(self, peer: str) -> bool:
-        """Close an idle connection for a peer that has none, and count the peer's; False if there is none to close."""
+        """Close an idle connection for a peer without one, and count the new one; False if none can be closed."""
         idle = (connection for connection in self._peers if connection.is_idle and not connection.is_authenticated)
         if self._quota.used_by(peer) or (longest_idle := next(idle, None)) is None:
             return False
@@ -176,7 +177,7 @@ class Listener:
                     return response
         finally:
             connection.finish()
-            if connection in self._peers:  # the last of the idle ones
+            if connection in self._peers:  # move it to the end: it is the least idle one
                 self._peers[connection] = self._peers.pop(connection)
 
 

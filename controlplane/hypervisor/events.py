@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""libvirt's callbacks become frozen events on a queue. An event is a reason to look again, never the current state.
+"""Turns libvirt's callbacks into values on a queue. An event is a reason to read the state, never the state itself.
 
-Read the state with `Guest.state`: events are lost with a connection, and the queue drops old ones in a flood.
+Read the state with `Guest.state`: events are lost with a connection, and a full queue drops the oldest.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import libvirt
 from controlplane.hypervisor.errors import FAILURES
 
 _QUEUE_LIMIT = 256
-_WORD_LIMIT = 256
+_NAME_LIMIT = 256
 
 _LIFECYCLE = (
     "DEFINED",
@@ -36,9 +36,10 @@ _LIFECYCLE = (
 
 @dataclass(frozen=True, slots=True)
 class LifecycleChanged:
-    """A domain was defined, started, stopped, ...: kind is libvirt's word in lower case, "other" if it is unknown.
+    """A domain was defined, started, stopped, ...
 
-    A pause by an I/O error comes as this event as well: libvirt's own event has a path, which may not be text.
+    kind: libvirt's name of the event in lower case, "other" if it is unknown. A pause by an I/O error is also this
+    event: libvirt's I/O error event has a path, which may not be UTF-8.
     """
 
     domain: str
@@ -57,7 +58,7 @@ class AgentChanged:
 
 @dataclass(frozen=True, slots=True)
 class ConnectionClosed:
-    """The connection is gone: eof, keepalive, client, error. The last event of a connection."""
+    """The connection is closed. The last event of a connection. reason: eof, keepalive, client, error, unknown."""
 
     reason: str
 
@@ -72,7 +73,7 @@ def cause_of_end(events: Iterable[Event]) -> str:
 
 
 class EventQueue:
-    """The events of one connection, in order. When the queue is full, the oldest is dropped."""
+    """The events of one connection, in order. A full queue drops the oldest."""
 
     def __init__(self) -> None:
         self._queue: asyncio.Queue[Event] = asyncio.Queue(_QUEUE_LIMIT)
@@ -96,12 +97,12 @@ def subscriptions(put: Callable[[Event], None]) -> tuple[tuple[int, Callable[...
     """Return libvirt's kinds of events that we need, each with its callback."""
 
     def on_lifecycle(_unused: Any, domain: Any, event: int, detail: int, __: Any) -> None:
-        # Not PANICKED with a loaded crash kernel: that guest continues, and its later end has another cause.
+        # With a loaded crash kernel, libvirt reports CRASHLOADED: the guest continues, and ends for another cause.
         is_panic = (event, detail) == (libvirt.VIR_DOMAIN_EVENT_CRASHED, libvirt.VIR_DOMAIN_EVENT_CRASHED_PANICKED)
-        put(LifecycleChanged(name_of(domain), _lifecycle_word(event), "panicked" if is_panic else ""))
+        put(LifecycleChanged(name_of(domain), _lifecycle_kind(event), "panicked" if is_panic else ""))
 
     def on_watchdog(_unused: Any, domain: Any, action: int, __: Any) -> None:
-        # After the other actions, e.g. a reset, the guest continues: a later crash has another cause.
+        # After another action, e.g. a reset, the guest continues: a later crash has another cause.
         is_end = action == libvirt.VIR_DOMAIN_EVENT_WATCHDOG_POWEROFF
         put(LifecycleChanged(name_of(domain), "watchdog", "watchdog" if is_end else ""))
 
@@ -117,7 +118,7 @@ def subscriptions(put: Callable[[Event], None]) -> tuple[tuple[int, Callable[...
 
 
 def register(connection: Any, put: Callable[[Event], None], registrations: list[int]) -> None:
-    """Subscribe to events; blocks. registrations: each is added as soon as it is made, for `deregister`."""
+    """Subscribe to events; blocks. registrations: gets each registration at once, for `deregister`."""
     for kind, callback in subscriptions(put):
         registrations.append(connection.domainEventRegisterAny(None, kind, callback, None))
 
@@ -132,18 +133,18 @@ def deregister(connection: Any, registrations: Iterable[int]) -> None:
 def name_of(domain: Any) -> str:
     """Return the name that the peer reports for a domain, cut to a limit."""
     try:
-        return str(domain.name()[:_WORD_LIMIT])
+        return str(domain.name()[:_NAME_LIMIT])
     except UnicodeError:
         return "(not UTF-8)"
 
 
 def close_reason(reason: int) -> str:
     """Translate libvirt's reason for a closed connection."""
-    words = ("ERROR", "EOF", "KEEPALIVE", "CLIENT")
-    words_by_number = {getattr(libvirt, f"VIR_CONNECT_CLOSE_REASON_{word}", None): word.lower() for word in words}
-    return words_by_number.get(reason, "unknown")
+    reasons = ("ERROR", "EOF", "KEEPALIVE", "CLIENT")
+    by_number = {getattr(libvirt, f"VIR_CONNECT_CLOSE_REASON_{name}", None): name.lower() for name in reasons}
+    return by_number.get(reason, "unknown")
 
 
-def _lifecycle_word(event: int) -> str:
-    words_by_number = {getattr(libvirt, f"VIR_DOMAIN_EVENT_{word}", None): word.lower() for word in _LIFECYCLE}
-    return words_by_number.get(event, "other")
+def _lifecycle_kind(event: int) -> str:
+    by_number = {getattr(libvirt, f"VIR_DOMAIN_EVENT_{kind}", None): kind.lower() for kind in _LIFECYCLE}
+    return by_number.get(event, "other")

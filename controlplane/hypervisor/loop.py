@@ -1,16 +1,16 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""libvirt's event loop on asyncio's: its callbacks run on the asyncio loop, even when another thread registers them.
+"""libvirt's event loop, built on asyncio's. libvirt's callbacks run on the asyncio loop, whichever thread adds them.
 
 libvirt calls these functions from the threads of calls.py and from its own callbacks. (The binding's libvirtaio uses
-asyncio's selector and timers from those threads, which is not allowed.) Descriptors are in an epoll of their own, which
-is safe to use from any thread: when `_remove_handle` returns the descriptor is gone from it, so libvirt may close it
-and the kernel may reuse its number. Each callback is charged to its connection (callback_runner.py). After each portion
-of libvirt's work the loop does its other work, so many connections together take no more of a turn than one.
+asyncio's selector and timers from those threads, which is not allowed.) Descriptors are in a separate epoll, which any
+thread may use: when `_remove_handle` returns, the epoll does not have the descriptor any more, so libvirt may close it
+and the kernel may reuse its number. The time of each callback is charged to its connection (callback_runner.py). After
+each portion of libvirt's work the loop does its other work, so many connections delay it no more than one does.
 
-libvirt reports all events that it has read in one callback of a zero timer. That callback cannot be split: 13 us per
-event, and receive_quota.py allows ten thousand events at once.
+libvirt reports all events that it has read in one callback of a zero timer. That callback cannot be split: it takes
+13 us per event, and receive_quota.py allows ten thousand events at once.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from controlplane.hypervisor.callback_runner import CallbackRunner
 from controlplane.hypervisor.message_filter import UNEXPECTED_MESSAGE, MessageFilter
 from controlplane.hypervisor.transport import Transport, transport_of_thread
 
-_AT_ONCE = 64
-"""Descriptors that are served before the loop does its other work."""
+_MAX_DESCRIPTORS = 64
+"""Limit of descriptors to serve before the loop does its other work."""
 _PORTION_SECONDS = 0.01
-"""Processor time after which the loop does its other work as well: a hundred ordinary events."""
+"""Processor time after which the loop does its other work: enough for a hundred ordinary events."""
 
 
 @dataclass(slots=True, eq=False)
@@ -65,8 +65,8 @@ class EventLoop:
         self._loop = asyncio.get_running_loop()
         self._thread = threading.get_ident()
         self._runner = CallbackRunner()
-        self._used = 0.0
-        """Processor seconds of this portion."""
+        self._used_seconds = 0.0
+        """Processor time of the current portion."""
         self._is_paused = False
         self._numbers = itertools.count(1)
         self._epoll = select.epoll()
@@ -76,7 +76,7 @@ class EventLoop:
         self._loop.add_reader(self._epoll.fileno(), self._dispatch)
 
     def register(self) -> None:
-        """Make this the process's libvirt event loop. To be called before the first connection."""
+        """Make this the process's libvirt event loop. Call it before the first connection."""
         libvirt.virEventRegisterImpl(
             self._add_handle,
             self._update_handle,
@@ -88,7 +88,7 @@ class EventLoop:
 
     def _add_handle(self, descriptor: int, events: int, callback: Callable[..., None], opaque: Any) -> int:
         if descriptor in self._by_descriptor:
-            return -1  # an epoll has one entry per descriptor; libvirt's client needs no more
+            return -1  # an epoll has one entry per descriptor, which is enough for libvirt's client
         handle = _Handle(next(self._numbers), descriptor, callback, opaque, transport_of_thread())
         self._handles[handle.number] = self._by_descriptor[descriptor] = handle
         if handle.transport is not None:
@@ -170,19 +170,19 @@ class EventLoop:
 
     def _fire(self, timer: _Timer) -> None:
         timer.due = None
-        if timer.is_removed or timer.milliseconds < 0:  # a thread has just disabled it
+        if timer.is_removed or timer.milliseconds < 0:  # another thread has just disabled it
             return
         self._run(timer.transport, timer.callback, timer.number, timer.opaque)
         if timer.due is None:
             self._arm(timer)
 
     def _free(self, entry: _Handle | _Timer) -> None:
-        """Have libvirt free its part, which may close a socket with unread data, so it is charged as well."""
+        """Let libvirt free its data. It may close a socket with unread data, so its time is charged as well."""
         self._run(entry.transport, libvirt.virEventInvokeFreeCallback, entry.opaque)
 
     def _dispatch(self) -> None:
-        """Serve one ready descriptor after another. The epoll returns the one first that was served longest ago."""
-        for _unused in range(_AT_ONCE):
+        """Serve one ready descriptor after another. The epoll first returns the one that was served longest ago."""
+        for _unused in range(_MAX_DESCRIPTORS):
             ready = [] if self._is_paused else self._epoll.poll(0, 1)
             if not ready:
                 return
@@ -190,20 +190,20 @@ class EventLoop:
 
     def _serve(self, descriptor: int, mask: int) -> None:
         handle = self._by_descriptor.get(descriptor)
-        if handle is None:  # a thread has just removed it
+        if handle is None:  # another thread has just removed it
             return
         events = libvirt.VIR_EVENT_HANDLE_WRITABLE if mask & select.EPOLLOUT else 0
-        if mask & ~select.EPOLLOUT:  # a hang-up is found by reading, after the data before it
+        if mask & ~select.EPOLLOUT:  # a hang-up too: libvirt reads it, after the data that came before it
             events |= libvirt.VIR_EVENT_HANDLE_READABLE
         events &= handle.events
         if events:
             self._run(handle.transport, handle.callback, handle.number, descriptor, events, handle.opaque)
 
     def _run(self, transport: Transport | None, callback: Callable[..., None], *arguments: Any) -> None:
-        self._used += self._runner.run(transport, callback, *arguments)
-        if self._used >= _PORTION_SECONDS and not self._is_paused:
+        self._used_seconds += self._runner.run(transport, callback, *arguments)
+        if self._used_seconds >= _PORTION_SECONDS and not self._is_paused:
             self._is_paused = True
-            self._loop.call_soon(self._go_on)
+            self._loop.call_soon(self._resume)
 
-    def _go_on(self) -> None:
-        self._used, self._is_paused = 0.0, False
+    def _resume(self) -> None:
+        self._used_seconds, self._is_paused = 0.0, False

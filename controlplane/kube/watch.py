@@ -6,19 +6,19 @@
     list   in pages of bounded size: the first time from the quorum, later from any server that has reached this
            cache's resourceVersion. Each page is stored as it comes. Only a complete list moves the resourceVersion and
            removes objects; then `synced` becomes true.
-    watch  from the resourceVersion, which every event and bookmark moves. A stream that ends, breaks, falls silent or
-           holds half a line is opened again at the same resourceVersion.
+    watch  from the resourceVersion, which every event and bookmark moves. A stream that ends, breaks, sends nothing or
+           ends within a line is opened again at the same resourceVersion.
     410    in a response, an ERROR event or a continue token: list again and compare.
 
-An object that cannot be read (nested too deep, say) is skipped, by the key of its event: its cached copy stays until
-the object is deleted, and all other objects go on. A line of a watch that is no event, or too long, is passed by a list
-from the quorum: a watch from the same resourceVersion would end there again.
+An object that cannot be read (e.g. because it is nested too deeply) is skipped: its cached copy stays until the object
+is deleted, and other objects are not affected. A line of a watch that is not an event, or too long, is skipped by a
+list from the quorum: a watch from the same resourceVersion would end at that line again.
 
 The resourceVersion never goes back. A server that has not reached it is asked again. If the quorum has not reached it,
-the server has another history (etcd was restored), and everything that this process knows is void.
+the server has another history (etcd was restored): all state of this process is invalid.
 
-An unreachable API server leaves the cache as it is: old, but not wrong about absence. Only "this resource does not
-exist" and "you may not read it" take `synced` back, because then no changes arrive; a watch that goes on sets it again.
+If the API server is unreachable, the cache stays as it is: old, but not wrong about absence. Only "this resource does
+not exist" and "you may not read it" set `synced` to false, because then no changes arrive. The next watch restores it.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ from controlplane.kube.errors import (
 log = logging.getLogger(__name__)
 
 
-PAGE_MOST_BYTES = 4 * PAGE_BYTES  # unless the page is as short as pages get
+PAGE_MOST_BYTES = 4 * PAGE_BYTES  # a page of LEAST_ITEMS may be larger
 
 
 class HistoryRewoundError(Exception):
@@ -71,15 +71,15 @@ class Timing:
 
     back_off_first: float = 0.2
     back_off_limit: float = 4.0
-    """Small enough that the view is fresh 5 s after the API server is back."""
+    """So short that the cache is up to date 5 s after the API server is reachable again."""
     refused_limit: float = 10.0
     """For a resource that does not exist or may not be read: an administrator has to act."""
     watch_least: int = 300
-    """The server ends a watch after once to twice this time, so that streams spread over servers."""
+    """The server ends a watch after this time, or up to twice of it: so streams spread over servers."""
     silence: float = 150.0
-    """Bookmarks come about once a minute; a connection without any byte for so long is dead."""
+    """Bookmarks come about once a minute: a connection is dead if it sends nothing for this long."""
     compare_every: float = 3600.0
-    """How often (plus or minus a half) the list is read again, in case that an event was lost."""
+    """How often (plus or minus a half) the objects are listed again, in case an event was lost."""
 
 
 @dataclass(slots=True)
@@ -91,7 +91,8 @@ class Counters:
     events: int = 0
     failures: int = 0
     repaired: int = 0
-    """Objects that a list found different although the watch had passed their version. Should stay 0."""
+    """Objects that were newer in a list than in the cache, although the watch had passed their version. Should stay 0.
+    """
     unreadable: int = 0
     """How often an object could not be read and was skipped. Should stay 0."""
 
@@ -124,22 +125,22 @@ class WatchCache(Store):
         self._failures = 0
         self._skipped_lines = 0
         self._unreadable: set[Key] = set()
-        """Objects that are in the log as unreadable, so that each is logged once."""
+        """Keys of unreadable objects that are logged already."""
         self._ready = asyncio.Event()
 
     async def wait_synced(self) -> None:
-        """Return when the first complete list is in."""
+        """Return when the first list is complete."""
         await self._ready.wait()
 
     def start_over(self) -> None:
-        """Remove everything, and list first when `run` begins again: a watch reports only changes."""
+        """Remove all objects. `run` then lists first, because a watch reports only changes."""
         super().start_over()
         self._list_at = float("-inf")
 
     async def run(self) -> None:
         """List and watch until cancelled. Errors are logged and retried.
 
-        Raises HistoryRewoundError when nothing in this cache can be trusted any more.
+        Raises HistoryRewoundError when the state in this cache is invalid.
         """
         while True:
             try:
@@ -197,7 +198,7 @@ class WatchCache(Store):
                 return page
 
     def _check(self, page: Page) -> int:
-        """Return the version of a list that begins with this page. It must have reached this cache's."""
+        """Return the version of a list that begins with this page. Raises if it is older than this cache's."""
         version = parse_resource_version(page.resource_version)
         if version and version >= self.resource_version:
             return version
@@ -263,7 +264,7 @@ class WatchCache(Store):
             self._failures = 0
 
     def _skip_line(self) -> None:
-        """Pass an unreadable line by a list from the quorum, after a pause that grows with the number of such lines."""
+        """Skip an unreadable line by a list from the quorum, after a pause that grows with the number of such lines."""
         self._skipped_lines += 1
         self._failures = max(self._failures, self._skipped_lines)
         self._list_at, self._from_quorum = float("-inf"), True
@@ -312,7 +313,7 @@ class WatchCache(Store):
         longest = min(limit, self._timing.back_off_first * 2 ** min(self._failures, 16))
         delay = retry_after_seconds(error) + longest * self._jitter()
         self._failures += 1
-        if self._failures % 16 == 2:  # once soon, then rarely: other components log an outage, too
+        if self._failures % 16 == 2:  # first soon, then rarely: other components log an outage, too
             log.warning(
                 "cannot keep the cache fresh",
                 extra={"watching": self.selection, "because": error, "requeue_after": round(delay, 2)},

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Small views of a changed object's bytes, for the watches of several controllers. Pure."""
+"""Decodes a few fields of changed objects, for the watches of several controllers. Pure."""
 
 from __future__ import annotations
 

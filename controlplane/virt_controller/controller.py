@@ -21,7 +21,7 @@ Enqueue = Callable[[Key], None]
 KeysOf = Callable[[Key, bytes | None, bytes | None], Iterable[Key]]
 """Maps a change (key, before, after) to the keys to enqueue. before is None for an addition, after for a deletion.
 
-It is a generator: keys that it yields before a malformed object raises are enqueued all the same.
+It is a generator: if a malformed object raises, the keys that it yielded before are enqueued.
 """
 ReconcilerT = TypeVar("ReconcilerT")
 
@@ -50,7 +50,7 @@ class Controller(Generic[ReconcilerT]):
     build: Callable[[Dependencies], ReconcilerT]
     watches: Callable[[Dependencies, ReconcilerT], Iterable[Watch]]
     sources: Callable[[Dependencies, ReconcilerT, Enqueue], None] = no_sources
-    """Subscribes to other sources of keys, e.g. the reconciler itself. Called once, after the watches."""
+    """Subscribes to other sources of keys, e.g. to the reconciler. Called once, after the watches."""
     begin: Callable[[ReconcilerT], None] | None = None
     """Called when this replica becomes the leader, before the first reconcile."""
     delay: float = 0.0

@@ -31,7 +31,7 @@ from controlplane.virt_controller.workload_update.candidates import CandidateCac
 
 
 class Signal:
-    """Something that happens outside the caches: subscribers are called with its arguments."""
+    """An event outside the caches. It calls its subscribers with its arguments."""
 
     def __init__(self) -> None:
         self._callbacks: list[Callable[..., None]] = []
@@ -71,7 +71,7 @@ class Dependencies:
     pod_warnings: Signal = field(default_factory=Signal)
     """A Warning Event about a Pod, as raw JSON."""
     data_volume_support: Signal = field(default_factory=Signal)
-    """The cluster has begun or ceased to serve DataVolumes, or all of them are listed now. No arguments."""
+    """The cluster begins or ceases to serve DataVolumes, or the first list of them is complete. No arguments."""
 
     def cache(self, resource: Resource) -> Cache:
         """Return the cache of a kind, whether controllers write it or not."""
@@ -79,7 +79,7 @@ class Dependencies:
 
     @cached_property
     def unfinished(self) -> UnfinishedMigrations:
-        """One instance for all controllers: it notes refused migrations, which do not count against limits."""
+        """One instance for all controllers: it stores refused migrations, which do not count against limits."""
         pods = self.caches[POD]
         vmis, migrations = self.caches[VIRTUAL_MACHINE_INSTANCE], self.caches[VIRTUAL_MACHINE_INSTANCE_MIGRATION]
         return UnfinishedMigrations(migrations, vmis, lambda pod: pods.get(pod) is not None)

@@ -159,7 +159,7 @@ class Process:
         )
 
     def _connect(self) -> list[Runner[Any, Any, Any]]:
-        """Build the runners and subscribe the sources of keys. Every reconciler must follow its caches before that."""
+        """Build the runners and subscribe the sources of keys. Every reconciler has subscribed to its caches before."""
         runners = []
         for controller, reconciler in zip(CONTROLLERS, self._reconcilers, strict=True):
             queue = WorkQueue(BackOff(random.random))
@@ -190,7 +190,7 @@ class Process:
         )
         gauge(
             "kubevirt_virt_controller_ready_status",
-            "Indication for a virt-controller that is ready to take the lead.",
+            "Indication for a virt-controller that is ready to become the leader.",
             lambda: float(not self._unsynced()),
         )
         gauge(

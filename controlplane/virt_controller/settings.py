@@ -18,7 +18,7 @@ class SettingsError(Exception):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     namespace: str
-    """Namespace of the control plane: of the Lease, the KubeVirt object and the certificates."""
+    """The control plane's namespace, with the Lease, the KubeVirt object and the certificates."""
     launcher_image: str
     image: str = ""
     """Image of the control plane, as the role names it. virt-handlers write theirs into an annotation of their Node."""
@@ -30,7 +30,7 @@ class Settings:
     port: int = 8080
     """Port for health and metrics, plain HTTP."""
     address: str = ""
-    """Address to listen on; "" for every address. The role sets the Pod's."""
+    """Address to listen on; "" for every address. The role sets the Pod's address."""
 
 
 def read_settings(environment: Mapping[str, str]) -> Settings:
@@ -45,7 +45,7 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
     try:
         secrets = msgspec.json.decode(environment.get("IMAGE_PULL_SECRETS") or "[]", type=tuple[str, ...])
     except msgspec.MsgspecError as error:
-        problems.append(f"IMAGE_PULL_SECRETS is no list of names: {error}")
+        problems.append(f"IMAGE_PULL_SECRETS is not a list of names: {error}")
     if problems:
         raise SettingsError("cannot start virt-controller: " + "; ".join(problems))
     return Settings(

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The virt-handler process: settings, wiring and tasks. The packages beside this file do the work."""
+"""The virt-handler process: settings, wiring and tasks. The packages in this folder do the work."""
 
 from __future__ import annotations
 
@@ -173,13 +173,15 @@ class Handler:
     async def run(self) -> None:
         """Serve until cancelled."""
         self._metrics.gauge("virtops_launchers", "Launcher Pods of this node", lambda: len(self._registry))
-        self._metrics.gauge("virtops_launchers_connected", "Launchers in contact", lambda: self._registry.connected)
         self._metrics.gauge(
-            "virtops_orphans", "Guests that are not this node's any more", lambda: self._recovery.orphans
+            "virtops_launchers_connected", "Launchers with a connection", lambda: self._registry.connected
+        )
+        self._metrics.gauge(
+            "virtops_orphans", "Guests that do not belong to this node any more", lambda: self._recovery.orphans
         )
         self._metrics.gauge(
             "virtops_guests_unanswered",
-            "Launchers of which the API server is yet to say whose they are",
+            "Launchers whose VMI could not be read from the API server yet",
             lambda: self._recovery.unanswered,
         )
         await self._health.start()
@@ -238,7 +240,7 @@ class Handler:
         await self._recovery.run()
 
     def _recovered(self) -> None:
-        """Start the VMIs that wait, and make the node schedulable at once."""
+        """Enqueue the VMIs that wait for a start, and make the node schedulable at once."""
         self._enqueue_all()
         self._heartbeat.resumed.set()
 

@@ -17,20 +17,20 @@ from controlplane.process.metrics import Metrics
 
 _LABELS = ("node", "namespace", "name")
 _MIGRATION_GAUGES: tuple[tuple[str, str, Callable[[Progress], int]], ...] = (
-    ("data_processed_bytes", "What was sent of a guest that is being migrated", lambda progress: progress.sent),
+    ("data_processed_bytes", "Bytes of a migrating guest that were sent", lambda progress: progress.sent),
     (
         "data_remaining_bytes",
-        "What is left to be sent of a guest that is being migrated",
+        "Bytes of a migrating guest that remain to be sent",
         lambda progress: progress.remaining,
     ),
     (
         "dirty_memory_rate_bytes",
-        "Memory that a guest writes in a second while it is migrated",
+        "Memory that a migrating guest changes in a second",
         lambda progress: progress.dirtied_per_second,
     ),
     (
         "memory_transfer_rate_bytes",
-        "Memory that is sent in a second of a guest that is being migrated",
+        "Memory of a migrating guest that is sent in a second",
         lambda progress: progress.memory_per_second,
     ),
 )
@@ -76,7 +76,7 @@ class _Migrations(Collector):
         migrations = list(self._progress.copy().items())
         total = CounterMetricFamily(
             "kubevirt_vmi_migration_data_bytes",
-            "What there is to be sent of a guest that is being migrated",
+            "Bytes of a migrating guest, sent and remaining",
             labels=_LABELS,
         )
         for key, progress in migrations:

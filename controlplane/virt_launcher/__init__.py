@@ -9,10 +9,10 @@ capabilities.py  the program that asks QEMU, once per node, what it can do
 disks/           overlays, sparse disks, claims, cloud-init seeds
 guest/           libvirtd and its restarts; the end of the guest; what runs beside it
 logs/            the serial console's log, copied to standard output; QEMU's own messages
-probes/          answers to the kubelet's probes
+probes/          responses to the kubelet's probes
 dhcp/            one lease for one guest
 
 It uses the standard library, the launch plan (controlplane.api.launch_plan), controlplane.domain and
-controlplane.hypervisor. It has no credentials and no connection to an API server, so a guest keeps running when every
-other part is down.
+controlplane.hypervisor. It has no credentials and no connection to an API server, so a guest continues to run when all
+other components are down.
 """

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """virt-launcher's entry point: prepare, start libvirtd, supervise, report how the guest ended.
 
-libvirtd is started before asyncio and the libvirt binding are imported, which then load while it starts.
+It starts libvirtd first, and imports asyncio and the libvirt binding while libvirtd starts.
 """
 
 from __future__ import annotations
@@ -109,9 +109,8 @@ def _end(message: str, code: int) -> int:
     log.info("ending", extra={"because": message, "exit_code": code})
     try:
         with open(TERMINATION_LOG, "wb") as file:
-            file.write(
-                message.encode(errors="backslashreplace")[:_TERMINATION_LIMIT]
-            )  # it may have names that an image chose
+            # The message may contain names from an image, in any encoding.
+            file.write(message.encode(errors="backslashreplace")[:_TERMINATION_LIMIT])
     except OSError as error:
         log.warning("cannot write the termination log", extra={"error": str(error)})
     return code

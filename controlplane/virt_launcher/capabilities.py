@@ -1,20 +1,20 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Make libvirt's QEMU capability cache, once per node, in a container of the launcher's image. Not part of a VM's
-start.
+"""Creates libvirt's QEMU capability cache, once per node, in a container of the launcher's image. No start waits for
+it.
 
-libvirt caches what QEMU can do in a file, and uses it only while the programs' ctimes are the same. Those are set when
-the node unpacks the image, so the cache must be made on that node, from that image. This program runs libvirtd once
+libvirt caches QEMU's capabilities in a file, and uses it only if the programs' ctimes are the same. The node sets them
+when it unpacks the image, so the cache must be created on that node, from that image. This program runs libvirtd once
 without and once with /dev/kvm (launchers exist with and without it) and writes emulation/*.xml and kvm/*.xml to the
-given directory. virt-node copies them to the launchers. With /dev/kvm it also writes a description of the node's
-processor (kvm/cpu.json), by which a migration's target is chosen.
+given directory. virt-node copies them to the launchers. With /dev/kvm it also writes a description of the node's CPU
+(kvm/cpu.json), which is used to choose a migration's target.
 
 The files for emulation omit one flag: that QEMU reports each CPU feature as a property. libvirt then reads all features
-by two queries, instead of one query per property: 464 of the 478 queries of a start, 0.3 s of processor time. What is
-lost are features that are not CPUID bits (model-specific registers), in a description that is not used: an emulated CPU
-is never compared with a host's. With KVM it is (`host-model` is expanded feature by feature), so those files are
-unchanged.
+by two queries, instead of one query per property: this saves 464 of the 478 queries of a start, 0.3 s of processor
+time. It loses features that are not CPUID bits (model-specific registers), in a description that is not used: libvirt
+never compares an emulated CPU with a host's. With KVM it does (it expands `host-model` feature by feature), so those
+files are unchanged.
 
 It never fails its Pod: without the files a start takes half a second longer.
 """
@@ -102,13 +102,13 @@ def _attempt(target: Path) -> None:
             for path in Path(run).joinpath(*layout.CAPABILITY_CACHE).glob("*.xml"):
                 cache = path.read_text()
                 (target / path.name).write_text(without_each_property(cache) if target.name == _EMULATION else cache)
-                log.info("capabilities found", extra={"kind": target.name, "file": path.name})
+                log.info("capability cache created", extra={"kind": target.name, "file": path.name})
     except (OSError, HypervisorError, TimeoutError) as error:
         log.warning("no capability cache", extra={"kind": target.name, "error": str(error)})
 
 
 def without_each_property(cache: str) -> str:
-    """Remove the flag that makes libvirt query each CPU feature; a cache without it is returned as it is."""
+    """Remove the flag that makes libvirt query each CPU feature. A cache without it stays unchanged."""
     return "".join(line for line in cache.splitlines(keepends=True) if line.strip() != _EACH_PROPERTY)
 
 
@@ -132,7 +132,7 @@ async def _define(socket: str, *, with_cpu: bool) -> dict[str, Any] | None:
             connection = await open_connection(socket_uri(socket))
             break
         except HypervisorError:
-            await asyncio.sleep(0.02)  # it does not listen at once; the caller has a deadline
+            await asyncio.sleep(0.02)  # libvirtd does not listen at once; the caller has a timeout
     try:
         await connection.define(_PROBE)
         return await _host_cpu(connection) if with_cpu else None
@@ -144,7 +144,7 @@ async def _host_cpu(connection: Connection) -> dict[str, Any] | None:
     try:
         return await connection.host_cpu()
     except HypervisorError as error:
-        log.warning("cannot read the description of the processor", extra={"error": str(error)})
+        log.warning("cannot read the description of the CPU", extra={"error": str(error)})
         return None
 
 

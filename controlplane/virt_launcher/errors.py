@@ -7,7 +7,7 @@ from __future__ import annotations
 
 
 class PreparationError(Exception):
-    """A volume cannot be attached. reason: one CamelCase word. The text goes to the termination log, for people."""
+    """A volume cannot be attached. reason: in CamelCase. The text goes to the termination log, for users."""
 
     def __init__(self, reason: str, message: str) -> None:
         super().__init__(f"{reason}: {message}")

@@ -9,7 +9,7 @@ import os
 
 
 def write_file(path: str, data: bytes, *, size: int | None = None) -> None:
-    """Replace a file; only our user and group can read it. size: extend it, sparsely, to this many bytes."""
+    """Replace a file. Only our user and group can read it. size: extend it sparsely to this many bytes."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o640)
     with open(descriptor, "wb") as file:
         file.write(data)

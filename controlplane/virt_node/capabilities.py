@@ -1,12 +1,12 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""libvirt's QEMU capability cache of this node, made by a container of the launcher's image
+"""libvirt's QEMU capability cache of this node. A container of the launcher's image creates it
 (virt_launcher/capabilities.py).
 
-The files are in a directory of our own Pod, so they are trusted; they are never taken from a launcher's directory.
-There is one set for launchers with /dev/kvm and one for those without: libvirt discards a cache that does not match its
-devices.
+The files are in a directory of virt-node's own Pod, so virt-node trusts them. It never reads them from a launcher's
+directory. There is one set for launchers with /dev/kvm and one for launchers without: libvirt discards a cache that
+does not match its devices.
 """
 
 from __future__ import annotations
@@ -50,14 +50,14 @@ def read_capabilities(directory: Path) -> Capabilities:
 
 
 def read_host_cpu(directory: Path) -> HostCpu | None:
-    """Read the node's processor as guests with KVM see it; None when it is unknown."""
+    """Read the node's CPU as guests with KVM see it; None if it is unknown."""
     path = directory / WITH_KVM / HOST_CPU
     try:
         return None if path.stat().st_size > _LIMIT_BYTES else _HOST_CPU.decode(path.read_bytes())
     except FileNotFoundError:
         return None
     except (OSError, msgspec.MsgspecError) as error:
-        log.warning("cannot read the description of the processor", extra={"path": str(path), "error": str(error)})
+        log.warning("cannot read the description of the CPU", extra={"path": str(path), "error": str(error)})
         return None
 
 

@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 
 
 async def record_registration(node_state: CurrentNodeState, resource: str, *, is_registered: bool) -> None:
-    """Note in the node's state whether a resource is registered with the kubelet."""
+    """Record in the node's state whether a resource is registered with the kubelet."""
     state = node_state.state or NodeState()
     names = {*state.registered} - {resource}
     if is_registered:
@@ -43,7 +43,7 @@ async def serve_devices(
 ) -> None:
     """Probe KVM once, then serve a plugin for each device that the node has, until cancelled.
 
-    plugins: the kubelet's directory. devices: where our own device nodes are made. cpu: as guests with KVM see it.
+    plugins: the kubelet's directory. devices: the directory for our own device nodes. cpu: as guests with KVM see it.
     """
     kvm = await _probe(kvm_probe)
     present = [device for device in DEVICES if is_present(device)]

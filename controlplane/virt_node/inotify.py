@@ -1,12 +1,12 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Wait, without polling, for an entry to appear below a directory that is held open. No path is opened here.
+"""Waits, without polling, until an entry appears below an open directory. It opens no path itself.
 
-The waiter passes `look`: it returns the result, or raises NotYet with the deepest directory that exists. That directory
-is watched once, then `look` runs again (it sees what appeared in between), then the waiter sleeps until the kernel
-reports a change. Watches are one-shot. A directory that changes without end, as a tenant's may, is looked at at growing
-intervals.
+The waiter passes `look`, which returns the result, or raises NotYet with the deepest directory that exists. A watch of
+that directory begins, `look` runs again (an entry may have appeared in between), and then the waiter sleeps until the
+kernel reports a change. A watch reports one change. If a directory changes without end, as a tenant's may, `look` runs
+at growing intervals.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _SLOWEST_SECONDS = 1.0
 
 
 class NotYet(Exception):
-    """The entry does not exist. Owns a descriptor of the deepest existing directory, closed at the end of `with`."""
+    """The entry does not exist. Owns a descriptor of the deepest existing directory, and closes it after `with`."""
 
     def __init__(self, directory_fd: int) -> None:
         super().__init__("it does not exist yet")
@@ -42,7 +42,7 @@ class NotYet(Exception):
         self._is_open = True
 
     def __del__(self) -> None:
-        """Close the descriptor of an exception that was dropped."""
+        """Close the descriptor if the exception is dropped without `with`."""
         self.close()
 
     def close(self) -> None:
@@ -74,7 +74,7 @@ class Inotify:
         self._fd = self._libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
         if self._fd < 0:
             number = ctypes.get_errno()
-            raise OSError(number, f"cannot make an inotify instance: {os.strerror(number)}")
+            raise OSError(number, f"cannot create an inotify instance: {os.strerror(number)}")
         self._waiting: dict[int, set[asyncio.Future[None]]] = {}
         self._loop = asyncio.get_running_loop()
         self._loop.add_reader(self._fd, self._read)
@@ -95,12 +95,12 @@ class Inotify:
         while True:
             try:
                 return look() if run is None else await run(look)
-            except NotYet as gap:
-                with gap:
-                    identity = gap.identity
+            except NotYet as not_yet:
+                with not_yet:
+                    identity = not_yet.identity
                     is_armed = armed is not None and armed[0] == identity and not armed[1].done()
                     if not is_armed:
-                        armed = (identity, self._arm(gap.directory_fd))
+                        armed = (identity, self._arm(not_yet.directory_fd))
             if is_armed and armed is not None:
                 await armed[1]
                 armed = None

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Can this node run a virtual processor? A separate program tests it, because KVM may hang the process that tries.
+"""Tests whether this node can run a virtual CPU. A separate program does it, because KVM may hang its process.
 
-/dev/kvm may exist and open, and a guest may still hang. The program runs a few instructions on a virtual processor and
+A guest may hang even if /dev/kvm exists and can be opened. The program runs a few instructions on a virtual CPU and
 prints one JSON object: {"usable": bool, "reason": text, ...}.
 """
 
@@ -20,7 +20,7 @@ from controlplane.links.node.messages import KvmFinding
 log = logging.getLogger(__name__)
 
 DEADLINE_SECONDS = 15.0
-_ANSWER_BYTES = 65536
+_OUTPUT_BYTES = 65536
 
 
 async def probe(program: str, deadline_seconds: float = DEADLINE_SECONDS) -> KvmFinding:
@@ -40,16 +40,16 @@ async def probe(program: str, deadline_seconds: float = DEADLINE_SECONDS) -> Kvm
         return KvmFinding(is_usable=False, reason=f"the KVM probe cannot be run: {error}")
     try:
         async with asyncio.timeout(deadline_seconds):
-            answer, _unused = await process.communicate()
+            output, _unused = await process.communicate()
     except TimeoutError:
         with suppress(ProcessLookupError):
             process.kill()
-        # Bounded: a process that hangs inside KVM may not even die.
+        # With a timeout: a process that hangs in KVM may survive the kill.
         with suppress(TimeoutError):
             async with asyncio.timeout(1.0):
                 await process.communicate()
-        return KvmFinding(is_usable=False, reason=f"the KVM probe gave no answer within {deadline_seconds:g} s")
-    return read_answer(answer[:_ANSWER_BYTES])
+        return KvmFinding(is_usable=False, reason=f"the KVM probe did not end within {deadline_seconds:g} s")
+    return read_answer(output[:_OUTPUT_BYTES])
 
 
 def read_answer(answer: bytes) -> KvmFinding:
@@ -58,4 +58,4 @@ def read_answer(answer: bytes) -> KvmFinding:
         result = json.loads(answer)
         return KvmFinding(is_usable=result["usable"] is True, reason=str(result.get("reason", ""))[:256])
     except (ValueError, KeyError, TypeError, AttributeError):
-        return KvmFinding(is_usable=False, reason="the KVM probe gave no readable answer")
+        return KvmFinding(is_usable=False, reason="the output of the KVM probe is not readable")

@@ -3,10 +3,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A launcher's emptyDir as the kubelet has it on the node. No other module opens files that a tenant can change.
 
-Every path is opened component by component with O_NOFOLLOW, from a descriptor of the kubelet's directory of Pods. The
-first component is a Pod's UID. So a link that a launcher plants is refused, never followed. The type of the last
-component (socket, regular file) is checked on the descriptor that is used afterwards. Every read has a limit, and an
-owner is only changed on what was made here.
+It opens every path component by component with O_NOFOLLOW, from a descriptor of the kubelet's directory of Pods. The
+first component is a Pod's UID. So it refuses a link that a launcher creates, and never follows it. It checks the type
+of the last component (socket, regular file) on the descriptor that is used afterwards. Every read has a limit. It
+changes the owner only of entries that it created.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def closing_fd(fd: int) -> Iterator[int]:
 
 
 class PodsDirectory:
-    """The kubelet's directory of Pods, e.g. /var/lib/kubelet/pods, closing_fd open."""
+    """The kubelet's directory of Pods, e.g. /var/lib/kubelet/pods. It stays open."""
 
     def __init__(self, path: str) -> None:
         self._fd = os.open(path, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -53,22 +53,22 @@ class PodsDirectory:
         os.close(self._fd)
 
     def open_run(self, pod_uid: str) -> int:
-        """Return a descriptor of the launcher's emptyDir. NotYet while the kubelet has not made it."""
+        """Return a descriptor of the launcher's emptyDir. NotYet while the kubelet has not created it."""
         return _descend(self._fd, _run_components(pod_uid))
 
     def has_run(self, pod_uid: str) -> bool:
-        """Tell whether a launcher's emptyDir still exists. Refused when something else is in its place."""
+        """Tell whether a launcher's emptyDir still exists. Refused if its path is not a directory."""
         try:
             os.close(self.open_run(pod_uid))
-        except NotYet as gap:
-            with gap:
+        except NotYet as not_yet:
+            with not_yet:
                 return False
         return True
 
     def open_socket(self, pod_uid: str, components: Sequence[str] = layout.LIBVIRT_SOCKET) -> int:
         """Return a descriptor of a socket, by default libvirtd's. NotYet; Refused when it is not the launcher's socket.
 
-        A connection through this descriptor reaches the socket that was checked, whatever the directory has by then.
+        A connection through this descriptor reaches the checked socket, even if the directory has changed.
         """
         with closing_fd(self.open_run(pod_uid)) as run, closing_fd(_descend(run, components[:-1])) as parent:
             fd = _open_leaf(parent, components[-1])
@@ -79,35 +79,34 @@ class PodsDirectory:
             return fd
 
     def listen(self, pod_uid: str, components: Sequence[str]) -> socket.socket:
-        """Return a listening socket that the launcher can connect to, replacing any previous one. NotYet, Refused,
-        OSError.
+        """Return a listening socket that the launcher can connect to. It replaces the previous one.
 
-        The directory belongs to the launcher (it is made here for a launcher of a version without migrations), which
-        could replace the new socket at once. So the owner changes only after a check that this is a socket of root with
-        one link, which a launcher cannot put there.
+        NotYet, Refused, OSError. The directory belongs to the launcher, which could replace the new socket at once.
+        (A launcher of a version without migrations has no such directory: this creates it.) So the owner changes only
+        after a check that this is a socket of root with one link, which a launcher cannot create.
         """
         name = components[-1]
         with closing_fd(self.open_run(pod_uid)) as run, closing_fd(_make_directories(run, components[:-1])) as parent:
             with suppress(FileNotFoundError):
                 os.unlink(name, dir_fd=parent)
-            made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
+            listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
             try:
-                made.bind(f"{proc_path(parent)}/{name}")
-                made.listen(_BACKLOG)
+                listener.bind(f"{proc_path(parent)}/{name}")
+                listener.listen(_BACKLOG)
                 with closing_fd(_open_leaf(parent, name)) as leaf:
                     status = os.fstat(leaf)
                     if not stat.S_ISSOCK(status.st_mode) or status.st_uid != os.geteuid() or status.st_nlink != 1:
-                        raise Refused(f"{'/'.join(components)} is not what was made there")
+                        raise Refused(f"{'/'.join(components)} was replaced")
                     os.chown(proc_path(leaf), layout.UID, layout.UID)
             except BaseException:
-                made.close()
+                listener.close()
                 raise
-            return made
+            return listener
 
     def open_file(self, pod_uid: str, name: str) -> int:
-        """Return a descriptor to read a regular file of the emptyDir. NotYet; Refused when it is not a regular file.
+        """Return a descriptor to read a regular file of the emptyDir. NotYet; Refused if it is not a regular file.
 
-        The type is checked before it is opened for reading, because opening a device or a pipe can have effects.
+        This checks the type before it opens the file for reading, because opening a device or a pipe can have effects.
         """
         with closing_fd(self.open_run(pod_uid)) as run, closing_fd(_open_leaf(run, name)) as leaf:
             if not stat.S_ISREG(os.fstat(leaf).st_mode):
@@ -115,7 +114,7 @@ class PodsDirectory:
             return os.open(proc_path(leaf), _READ)
 
     def write_files(self, pod_uid: str, components: Sequence[str], files: Mapping[str, bytes]) -> None:
-        """Write files of uid 107, readable by all, into a directory below the emptyDir; missing directories are made.
+        """Write files of uid 107, readable by all, into a directory below the emptyDir. Create missing directories.
 
         Existing files stay as they are. NotYet while the emptyDir is missing, Refused for a link in the path, OSError
         of the file system.
@@ -126,12 +125,12 @@ class PodsDirectory:
 
 
 def proc_path(fd: int) -> str:
-    """Return a path to what a descriptor refers to, without resolving any other name."""
+    """Return a path to the file of a descriptor. It resolves no other name."""
     return f"/proc/self/fd/{fd}"
 
 
 def admit(socket_fd: int, gid: int) -> None:
-    """Let a group connect to a checked socket. Its directories stay closed to that group."""
+    """Let a group connect to a checked socket. The group still cannot enter its directories."""
     os.chown(proc_path(socket_fd), -1, gid)
     os.chmod(proc_path(socket_fd), 0o770)  # noqa: S103 - two users connect to it: the launcher's and virt-handler's
 
@@ -147,14 +146,14 @@ def _descend(start_fd: int, components: Sequence[str]) -> int:
     fd = os.dup(start_fd)
     for name in components:
         try:
-            following = os.open(name, _DIRECTORY, dir_fd=fd)
+            child = os.open(name, _DIRECTORY, dir_fd=fd)
         except FileNotFoundError:
             raise NotYet(fd) from None
         except OSError as error:
             os.close(fd)
             raise _refusal(name, error) from error
         os.close(fd)
-        fd = following
+        fd = child
     return fd
 
 
@@ -176,18 +175,18 @@ def _refusal(name: str, error: OSError) -> Exception:
 def _make_directories(run_fd: int, components: Sequence[str]) -> int:
     fd = os.dup(run_fd)
     for name in components:
-        # libvirtd and the supervisor make the same directories at the same time.
+        # libvirtd and the supervisor create the same directories at the same time.
         with suppress(FileExistsError):
             os.mkdir(name, 0o755, dir_fd=fd)
         try:
-            following = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_DIRECTORY, dir_fd=fd)
+            child = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_DIRECTORY, dir_fd=fd)
         except OSError as error:
             raise _refusal(name, error) from error
         finally:
             os.close(fd)
-        fd = following
+        fd = child
         if os.fstat(fd).st_uid == os.geteuid():
-            # Made here: a launcher cannot make a directory of root, or move one here.
+            # This process created it: a launcher cannot create a directory of root, or move one to this path.
             os.fchown(fd, layout.UID, layout.UID)
     return fd
 

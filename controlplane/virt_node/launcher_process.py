@@ -3,9 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The process that listens on a launcher's libvirt socket, its network namespace, and the processes of a Pod.
 
-The process is identified by SO_PEERCRED of a checked socket (launcher_dir), pinned by a pidfd, and accepted only when
-its cgroup is the Pod's. The node's own network namespace is refused, so a Pod with hostNetwork that poses as a launcher
-cannot have the node's interfaces changed.
+SO_PEERCRED of a checked socket (launcher_dir) identifies the process, a pidfd pins it, and it must be in the Pod's
+cgroup. The node's own network namespace is refused: virt-node must not change the node's interfaces for a Pod with
+hostNetwork that looks like a launcher.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from contextlib import contextmanager, suppress
 from controlplane.process.fd_passing import refuse_descriptors
 from controlplane.virt_node.launcher_dir import Refused, closing_fd, proc_path
 
-_DIAL_SECONDS = 2.0
+_CONNECT_SECONDS = 2.0
 EMULATOR = "qemu-system"
 """Prefix of the kernel's name of a QEMU process, on every architecture."""
 _CGROUP_LIMIT_BYTES = 16384
@@ -30,9 +30,9 @@ _CREDENTIALS = struct.Struct("3i")
 
 @contextmanager
 def pod_network_namespace(socket_fd: int, pod_uid: str, proc: str = "/proc") -> Iterator[int]:
-    """Open the network namespace of the process behind a socket of open_socket, checked to be in this Pod.
+    """Open the network namespace of the process that listens on a socket of open_socket, if it is in this Pod.
 
-    Refused for another Pod's process or the node's namespace. OSError when the process has exited; try again, because
+    Refused for another Pod's process or the node's namespace. OSError if the process has exited: try again, because
     the launcher restarts libvirtd.
     """
     pid = _listener(socket_fd)
@@ -50,8 +50,8 @@ def pod_network_namespace(socket_fd: int, pod_uid: str, proc: str = "/proc") -> 
 def count_processes(pod_uid: str, proc: str = "/proc") -> tuple[int, int]:
     """Count the node's processes with this Pod in their cgroup: all of them, and the QEMU processes.
 
-    A process in the Pod can name itself like QEMU, and count as a live guest; that only delays recovery. Refused when
-    the node's processes are not visible, because a count of 0 would prove nothing.
+    A process in the Pod can name itself like QEMU, and count as a live guest: that only delays recovery. Refused if the
+    node's processes are not visible, because a count of 0 would prove nothing.
     """
     if _identity_of(f"{proc}/1/ns/mnt") == _identity_of(f"{proc}/self/ns/mnt"):
         raise Refused("process 1 shares this process's mounts, so it is not the node's: hostPID is needed")
@@ -69,7 +69,7 @@ def count_processes(pod_uid: str, proc: str = "/proc") -> tuple[int, int]:
 def is_in_pod(cgroups: str, pod_uid: str) -> bool:
     """Tell whether /proc/PID/cgroup names this Pod and no other.
 
-    Both cgroup drivers are understood: .../pod<UID>/... of cgroupfs, ...-pod<UID with underscores>.slice/... of
+    It reads the paths of both cgroup drivers: .../pod<UID>/... of cgroupfs, ...-pod<UID with underscores>.slice/... of
     systemd.
     """
     return _pods_named(cgroups) == {pod_uid}
@@ -86,12 +86,12 @@ def _pods_named(cgroups: str) -> set[str]:
 def _listener(socket_fd: int) -> int:
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC) as client:
         refuse_descriptors(client)  # a descriptor that the listener sends could block our close(2)
-        client.settimeout(_DIAL_SECONDS)
+        client.settimeout(_CONNECT_SECONDS)
         client.connect(proc_path(socket_fd))
-        answer = client.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
-    pid: int = _CREDENTIALS.unpack(answer)[0]
+        credentials = client.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+    pid: int = _CREDENTIALS.unpack(credentials)[0]
     if pid <= 0:
-        raise Refused("libvirt's socket is served by a process outside this process's view: hostPID is needed")
+        raise Refused("the process that serves libvirt's socket is not visible here: hostPID is needed")
     return pid
 
 

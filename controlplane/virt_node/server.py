@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The socket for virt-handler: who may connect, and how many requests may be open. service.py carries them out."""
+"""The socket for virt-handler: which user may connect, and how many requests may be open. service.py executes them."""
 
 from __future__ import annotations
 
@@ -36,21 +36,21 @@ from controlplane.virt_node.service import Service
 log = logging.getLogger(__name__)
 
 CONNECTIONS = 4
-"""One virt-handler, and another during a restart, with room to spare."""
+"""One virt-handler, a second one during a restart, and two more."""
 OUTSTANDING = 4096
 """Open requests of one connection; each launcher of a full node has at most two."""
-_AGAIN_SECONDS = 0.5
+_ACCEPT_PAUSE_SECONDS = 0.5
 _CREDENTIALS = struct.Struct("3i")
 
 
 def listen(path: Path, uid: int = layout.HANDLER_UID) -> socket.socket:
-    """Listen on a socket that only this user's group can connect to. OSError."""
+    """Listen on a socket that only this user's group can connect to. Raises OSError."""
     server = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET | socket.SOCK_CLOEXEC)
     try:
         with suppress(FileNotFoundError):
             if not stat.S_ISSOCK(path.lstat().st_mode):
                 raise FileExistsError(f"{path} exists and is not a socket")
-            path.unlink()  # left by a previous process
+            path.unlink()  # from a previous process
         server.bind(str(path))
         os.chown(path, -1, uid)
         os.chmod(path, 0o660)
@@ -74,12 +74,12 @@ async def serve(
             await slots.acquire()
             try:
                 connection, _unused = await loop.sock_accept(server)
-            except OSError as error:  # out of descriptors, which passes
+            except OSError as error:  # mostly no free descriptor, which is temporary
                 log.warning("cannot accept a connection", extra={"error": str(error)})
                 slots.release()
-                await asyncio.sleep(_AGAIN_SECONDS)
+                await asyncio.sleep(_ACCEPT_PAUSE_SECONDS)
                 continue
-            peer = _peer(connection)
+            peer = _peer_uid(connection)
             if peer != uid:
                 log.warning("refused a connection", extra={"uid": peer})
                 Channel(connection, takes_descriptors=False).close(slots.release)
@@ -101,8 +101,8 @@ async def serve_connection(
     try:
         async with asyncio.TaskGroup() as group:
             await _Connection(channel, service, group).run(node_state)
-    except* Closed as gone:
-        log.info("virt-handler has disconnected", extra={"because": str(gone.exceptions[0])})
+    except* Closed as error:
+        log.info("virt-handler has disconnected", extra={"because": str(error.exceptions[0])})
     except* ProtocolError as error:
         log.warning("virt-handler broke the protocol", extra={"because": str(error.exceptions[0])})
     except* Exception:
@@ -140,7 +140,7 @@ class _Connection:
                     task.cancel()
             case _:
                 if message.id in self._open or len(self._open) >= OUTSTANDING:
-                    raise ProtocolError(f"request {message.id} is open already, or {OUTSTANDING} others are")
+                    raise ProtocolError(f"request {message.id} is already open, or {OUTSTANDING} other requests are")
                 number = message.id
                 task = self._open[number] = self._group.create_task(self._answer(message))
                 task.add_done_callback(lambda _done: self._open.pop(number))
@@ -150,7 +150,7 @@ class _Connection:
         try:
             try:
                 packet = encode(reply.answer)
-            except ValueError as error:  # one odd Pod must not end the connection for the others
+            except ValueError as error:  # one malformed Pod must not end the connection for the others
                 packet = encode(Failed(request.id, "failed", bounded_text(str(error))))
             await self._channel.send(packet, reply.descriptor)
         finally:
@@ -165,7 +165,7 @@ class _Connection:
             await self._channel.send(encode(sent))
 
 
-def _peer(connection: socket.socket) -> int:
-    answer = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
-    uid: int = _CREDENTIALS.unpack(answer)[1]
+def _peer_uid(connection: socket.socket) -> int:
+    credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+    uid: int = _CREDENTIALS.unpack(credentials)[1]
     return uid

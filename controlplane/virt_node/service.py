@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Carries out virt-handler's requests, each about one launcher. virt-handler is not trusted.
 
-A request names a Pod by its UID only. So the most that it can ask for is what this node does for launchers anyway: only
-directories that the kubelet made for a Pod, with a launcher's emptyDir in it, are entered.
+A request names a Pod by its UID only, so it can cause nothing but what this node does for launchers anyway. virt-node
+enters only directories that the kubelet created for a Pod and that contain a launcher's emptyDir.
 """
 
 from __future__ import annotations
@@ -45,7 +45,8 @@ from controlplane.virt_node.workers import Workers
 log = logging.getLogger(__name__)
 
 SetUp = Callable[[AbstractContextManager[int], Masquerade], PodInterface]
-"""Sets up a Pod's network. The context opens its namespace; the thread stays in there, so it must end afterwards."""
+"""Sets up a Pod's network. The context opens its namespace. The thread stays in it, so the thread must end afterwards.
+"""
 _NETWORK_SECONDS = 10.0
 
 
@@ -59,7 +60,7 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """Carries out requests; keeps nothing between them."""
+    """Carries out requests. It has no state of its own."""
 
     pods: PodsDirectory
     inotify: Inotify
@@ -70,11 +71,11 @@ class Service:
     handler_gid: int = layout.HANDLER_UID
 
     async def answer(self, request: Request) -> Reply:
-        """Carry out a request and return its response. Only a cancellation is raised."""
+        """Carry out a request and return its response. Raises nothing but a cancellation."""
         try:
             return await self._do(request)
-        except NotYet as gap:
-            with gap:
+        except NotYet as not_yet:
+            with not_yet:
                 return _failed(request, "missing", "it does not exist (yet)")
         except Refused as error:
             return _failed(request, "refused", str(error))

@@ -20,9 +20,9 @@ class Settings:
     pods_directory: Path = Path("/var/lib/kubelet/pods")
     device_plugins_directory: Path = Path("/var/lib/kubelet/device-plugins")
     devices_directory: Path = Path("/run/virtops/devices")
-    """Where device nodes for launchers are made; mounted at the same path as on the node."""
+    """Directory for the device nodes of launchers; mounted at the same path as on the node."""
     capabilities_directory: Path = Path("/capabilities")
-    """The capability caches that the DaemonSet's init container made."""
+    """The capability caches that the DaemonSet's init container created."""
     kvm_probe: Path = Path("/usr/lib/virtops/kvm_probe.py")
 
 

@@ -3,10 +3,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A new thread for each piece of work, one at a time for each Pod.
 
-A directory or disk that a tenant blocks then delays the requests for that Pod only, and neither the loop nor other
-Pods. A slot is taken until the thread ends, not until its caller stops waiting, so the number of threads is limited
-even when requests are cancelled. Threads are not reused: one that has entered a Pod's network namespace must not do
-other work.
+So a directory or disk that a tenant blocks delays only the requests for that Pod, and neither the loop nor other Pods.
+A thread has a slot until it ends, not until its caller stops waiting, so the number of threads is limited even if
+requests are cancelled. Threads are not reused: a thread that has entered a Pod's network namespace must not do other
+work.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ class _Queue:
 
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     wanted: int = 0
+    """How many pieces of work run or wait."""
 
 
 class Workers:
@@ -39,20 +40,20 @@ class Workers:
 
     def __init__(self, limit: int = LIMIT) -> None:
         self._slots = asyncio.Semaphore(limit)
-        self._turns: dict[str, _Queue] = {}
-        """By UID of each Pod with a thread or waiting work."""
+        self._queues: dict[str, _Queue] = {}
+        """By UID of a Pod with a thread or waiting work."""
 
     @property
     def waited_for(self) -> int:
         """How many Pods have a thread or waiting work."""
-        return len(self._turns)
+        return len(self._queues)
 
     async def run(self, pod_uid: str, work: Callable[[], T], drop: Callable[[T], object] = lambda _unused: None) -> T:
-        """Run work in a thread when it is the Pod's turn. What it raises is raised here.
+        """Run work in a thread, after earlier work for the Pod. Raises its exceptions.
 
         drop: frees a result whose caller was cancelled.
         """
-        leave = await self._enter(pod_uid)
+        release = await self._enter(pod_uid)
         outcome: asyncio.Future[T] = asyncio.get_running_loop().create_future()
 
         def forget(result: T | None, error: BaseException | None) -> None:
@@ -62,7 +63,7 @@ class Workers:
                 error.close()
 
         def settle(result: T | None, error: BaseException | None) -> None:
-            leave()
+            release()
             if outcome.done():
                 forget(result, error)
             elif error is not None:
@@ -73,7 +74,7 @@ class Workers:
         try:
             threads.start_thread(f"launcher {pod_uid}", work, settle)
         except RuntimeError:  # no thread can be started
-            leave()
+            release()
             raise
         try:
             return await outcome
@@ -84,19 +85,19 @@ class Workers:
             raise
 
     async def _enter(self, pod_uid: str) -> Callable[[], None]:
-        """Wait for the Pod's turn and a free slot; return a function that releases both."""
-        turn = self._turns.setdefault(pod_uid, _Queue())
-        turn.wanted += 1
+        """Wait for the end of the Pod's earlier work and for a free slot; return a function that releases both."""
+        queue = self._queues.setdefault(pod_uid, _Queue())
+        queue.wanted += 1
 
         def forget() -> None:
-            turn.wanted -= 1
-            if not turn.wanted:
-                del self._turns[pod_uid]
+            queue.wanted -= 1
+            if not queue.wanted:
+                del self._queues[pod_uid]
 
         with ExitStack() as stack:
             stack.callback(forget)
-            await turn.lock.acquire()
-            stack.callback(turn.lock.release)
+            await queue.lock.acquire()
+            stack.callback(queue.lock.release)
             await self._slots.acquire()
             stack.callback(self._slots.release)
             acquired = stack.pop_all()

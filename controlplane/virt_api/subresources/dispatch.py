@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Requests to subresources: authorize the caller, then act with our own account's rights.
+"""Requests to subresources: authorize the caller, then act with virt-api's own permissions.
 
 start, stop and restart read from the API server, decide (lifecycle) and write; the others have modules of their own.
 """
@@ -52,8 +52,8 @@ from controlplane.virt_api.subresources.power_requests import PowerRequests
 
 log = logging.getLogger(__name__)
 
-# A write may conflict with a controller's status write now and then; then the decision is repeated.
 ATTEMPTS = 4
+"""Decisions per request. A write may conflict with a controller's status write; then virt-api decides again."""
 
 MAX_CONCURRENT = 8
 """Requests that use the API server at once: half of our connections to it."""
@@ -71,19 +71,19 @@ class LifecycleRequest:
 
 @dataclass(frozen=True, slots=True)
 class Subresources:
-    """Answers requests to subresources, with our own account's rights once the caller is authorized."""
+    """Responds to requests to subresources."""
 
     client: Client
     power: PowerRequests
     settings: Callable[[], Settings]
-    """Of admission."""
+    """The current settings of admission."""
     threads: WorkerThreads
-    """EXPANSION_THREADS."""
+    """EXPANSION_THREADS of them."""
     limit: ConcurrencyLimit
-    """MAX_CONCURRENT."""
+    """MAX_CONCURRENT slots."""
 
     async def answer(self, route: SubresourceRoute, user: User, body: bytes) -> Response:
-        """Answer one request. Never raises ApiError; BusyError when no slot or thread becomes free."""
+        """Respond to one request. Never raises ApiError. Raises BusyError when no slot or thread becomes free."""
         access = route.access
         try:
             async with self.limit.slot():
@@ -102,7 +102,7 @@ class Subresources:
         except BadOptionsError as error:
             return failure(400, str(error))
         except ApiError as error:
-            log.warning("cannot answer", extra={"path": access.subresource, "because": error})
+            log.warning("cannot respond", extra={"path": access.subresource, "because": error})
             return api_failure(error)
 
     async def _act(self, route: SubresourceRoute, user: User, body: bytes) -> Response:
@@ -126,7 +126,7 @@ class Subresources:
         kind = VIRTUAL_MACHINE.kind.lower()
         for _unused in range(ATTEMPTS):
             try:
-                # The VM first: a write is bound to its version, so the VMI that was read is at least as new.
+                # Read the VM first: the write requires its version, so the VMI is at least as new.
                 vm, vmi = await self._read_vm(key), await self._read_vmi(key)
                 for write in request.decide(vm, vmi):
                     await self._write(key, vm, write, dry_run=request.dry_run)

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """expand-spec, expand-vm-spec: a VM with everything that it refers to.
 
-Instance types are not implemented, so that is the VM itself; one that refers to an instance type is refused by name.
+Instance types are not implemented, so that is the VM itself. A VM that refers to an instance type is refused.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def _type_problems(vm: Json, namespace: str) -> Iterator[Problem]:
 
 
 def _creation(vm: Json, namespace: str) -> Request:
-    """Return the review of the VM's creation, in this namespace and not as an object that is being deleted."""
+    """Return the request that would create the VM in this namespace. It ignores a deletion timestamp."""
     metadata = {} if vm.get("metadata") is None else vm["metadata"]
     if isinstance(metadata, dict):
         metadata = {**metadata, "namespace": namespace, "deletionTimestamp": None}
@@ -78,7 +78,7 @@ def _creation(vm: Json, namespace: str) -> Request:
 
 
 def _refused(request: Request, verdict: Verdict) -> Response:
-    """Respond with the messages of a review. The request is no write, so it is a bad request and not invalid."""
+    """Respond with the messages of a review, and 400 rather than 422, because the request is not a write."""
     status = render_validation(request, verdict)["response"]["status"]
     is_temporary = verdict.code == 503
     headers = {"Retry-After": "1"} if is_temporary else None

@@ -14,12 +14,12 @@ run             the loop that the leader starts
 A CA is replaced in three steps. The new CA joins the old one in the bundle. Every verifier gets the bundle and keeps it
 for SETTLE_SECONDS. Only then does the new CA issue pairs. The old CA leaves the bundle when it ends.
 
-The same happens when the CA's Secret is deleted, emptied or filled with unusable data: a new CA is created, and the old
-one's public certificate is kept, from the bundles of the verifiers.
+The same happens when the CA's Secret is deleted, emptied or filled with unusable data: virt-controller creates a new
+CA, and keeps the old one's public certificate, from the bundles of the verifiers.
 
-An administrator can put another CA into the Secret. It is used if it can sign, whatever its key. The CA before it
-leaves the bundle as soon as the pairs of the new one have been used for SETTLE_SECONDS: this is how to remove a CA that
-must not be trusted any more. A CA that is not valid yet waits for its time.
+An administrator can put another CA into the Secret. It is used if it can sign, with any type of key. The former CA
+leaves the bundle when the pairs of the new CA have been used for SETTLE_SECONDS: this is how to remove a CA that must
+not be trusted any more. A CA that is not valid yet is not used before that time.
 
-A certificate from a clock that was ahead is replaced as soon as it is observed to be not yet valid (faults).
+A certificate that is not valid yet, because the issuing clock was ahead, is replaced at once (faults).
 """

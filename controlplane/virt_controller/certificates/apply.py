@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The writes of certificates, each on the version that was decided on. It makes no choices."""
+"""The writes of certificates, each on the observed version. It decides nothing."""
 
 from __future__ import annotations
 
@@ -39,20 +39,20 @@ async def apply(api: EnsuringApi, action: Action, now: float) -> None:
     match action:
         case MakeSecret():
             await api.ensure(SECRET, action.key)
-            log.warning("made a Secret", extra={"key": action.key, "because": action.because})
+            log.warning("created a Secret", extra={"key": action.key, "because": action.because})
         case MakeAuthority():
             ca = make_ca(authority_name(action.secret.key.namespace), now, _at_least(AUTHORITY_LIFE, action.ends - now))
             bundle = join_bundle((ca.certificate, *action.keep), now)
             data = {"ca.crt": _encoded(bundle), "ca.key": _encoded(ca.key)}
             await api.patch(SECRET, action.secret.key, {"data": data}, resource_version=action.secret.version)
             level = logging.WARNING if action.is_loss else logging.INFO
-            log.log(level, "made an authority", extra={"key": action.secret.key, "because": action.because})
+            log.log(level, "created a CA", extra={"key": action.secret.key, "because": action.because})
         case IssuePair():
             pair = issue(action.authority, action.subject, now, _at_least(PAIR_LIFE, action.ends - now))
             bundle_data = {} if action.bundle is None else {"ca.crt": _encoded(action.bundle)}
             data = {**bundle_data, "tls.crt": _encoded(pair.certificate), "tls.key": _encoded(pair.key)}
             await api.patch(SECRET, action.secret.key, {"data": data}, resource_version=action.secret.version)
-            log.info("issued a pair", extra={"key": action.secret.key, "because": action.because})
+            log.info("issued a key pair", extra={"key": action.secret.key, "because": action.because})
         case PatchBundle():
             await _patch_bundle(api, action)
             log.info("distributed the bundle", extra={"key": action.verifier.key, "because": action.because})

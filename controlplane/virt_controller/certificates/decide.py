@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which certificates to write, from the observed state and the time. Pure. No content of a Secret makes it raise.
+"""Which certificates to write, from the observed state and the time. Pure. It raises for no content of a Secret.
 
-The check of a single certificate is in faults.
+faults checks a single certificate.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ AUTHORITY_LIFE = timedelta(days=365)
 PAIR_LIFE = timedelta(days=90)
 LONGEST_REST_SECONDS = 24 * 3600.0
 MOST_KEPT = 16
-"""Limit of certificates in a bundle: a cause that creates CAs again and again must not grow it without end."""
+"""Limit of certificates in a bundle, in case CAs are created again and again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class Issued:
     subject: Subject
     """The required subject of the pair."""
     bundle: bytes | None = None
-    """PEM bundle that the pair's process trusts, in the same Secret; None if that process verifies no peers of ours."""
+    """PEM bundle that the pair's process trusts, in the same Secret; None if that process verifies no other process."""
     used_for: float = math.inf
     """Seconds since this process observed a change of the pair; inf without a change."""
 
@@ -117,7 +117,7 @@ class MakeAuthority:
     keep: tuple[bytes, ...]
     because: str
     is_loss: bool = False
-    """It replaces unusable data that somebody wrote into the Secret."""
+    """It replaces unusable data that another client wrote into the Secret."""
     ends: float = 0.0
     """The earliest end of the new CA, even if its lifetime is then longer than usual."""
 
@@ -155,7 +155,7 @@ class Plan:
     actions: tuple[Action, ...]
     requeue_after: float
     waiting: str = ""
-    """Why a CA that somebody wrote into the Secret is not used yet."""
+    """Why a CA that an administrator wrote into the Secret is not used yet."""
 
 
 def decide(world: World) -> Plan:
@@ -171,15 +171,15 @@ def decide(world: World) -> Plan:
     ca = find_ca(world.authority.pair.certificate, world.authority.pair.key)
     if isinstance(ca, UnusableKey):
         is_loss = world.authority.pair.key != b""
-        return _replace_authority(world, f"there is no usable authority: {ca.why}", is_loss=is_loss)
+        return _replace_authority(world, f"there is no usable CA: {ca.why}", is_loss=is_loss)
     namespace = world.authority.key.namespace
     if is_early(ca.certificate, world.now) and is_ours(ca.certificate, namespace):
         # A clock that jumps back and forth must not fill the bundle: at most one new CA per SETTLE_SECONDS.
         if (pause := SETTLE_SECONDS - world.authority_for) > 0:
             return Plan((), pause)
-        return _replace_authority(world, "the authority is not valid yet", ends=validity(ca.certificate).ends)
+        return _replace_authority(world, "the CA is not valid yet", ends=validity(ca.certificate).ends)
     if world.now >= _authority_due_at(ca.certificate, namespace):
-        return _replace_authority(world, "the authority is at two thirds of its life time")
+        return _replace_authority(world, "the CA has reached two thirds of its lifetime")
     return _keep(world, ca)
 
 
@@ -190,7 +190,7 @@ def _replace_authority(world: World, why: str, *, is_loss: bool = False, ends: f
 
 
 def _authority_due_at(certificate: bytes, namespace: str) -> float:
-    """Return when to replace a CA. A CA that somebody wrote into the Secret keeps the lifetime that they chose."""
+    """Return when to replace a CA. A CA that an administrator wrote into the Secret keeps its own lifetime."""
     if is_ours(certificate, namespace):
         return due_at(certificate, AUTHORITY_LIFE)
     return validity(certificate).renew_at()
@@ -200,8 +200,8 @@ def _keep(world: World, authority: KeyPair) -> Plan:
     """Choose the writes while there is a CA: first distribute the bundle, then issue pairs."""
     now = world.now
     own = _trusted((authority.certificate, *split_bundle(world.authority.pair.certificate)), now)
-    # The CA may have been replaced by hand, or lost. The pairs in use may then be by the former CA, which only the
-    # verifiers' bundles still contain.
+    # An administrator may have replaced the CA, or it was lost. Then the former CA may have issued the pairs in use,
+    # and only the verifiers' bundles still contain it.
     is_done = all(
         not fault(issued.secret.pair, issued.subject, own, now)
         and settles_in(issued.secret.pair, issued.used_for, now) <= 0
@@ -238,11 +238,11 @@ def _waiting(authority: KeyPair, now: float) -> str:
     if not is_early(authority.certificate, now):
         return ""
     begins = datetime.fromtimestamp(validity(authority.certificate).begins, UTC)
-    return f"the authority in the Secret is not valid before {begins:%Y-%m-%dT%H:%M:%SZ}"
+    return f"the CA in the Secret is not valid before {begins:%Y-%m-%dT%H:%M:%SZ}"
 
 
 def _ends(issued: Issued, now: float) -> float:
-    """Return the earliest end of the pair that replaces this one. If it is not valid yet, either clock may be right."""
+    """Return the earliest end of the pair that replaces this one. It must be valid by both clocks (see faults)."""
     pair = issued.secret.pair
     return validity(pair.certificate).ends if is_usable(pair) and is_early(pair.certificate, now) else 0.0
 
@@ -253,8 +253,8 @@ def _reissue(
     """Return why a pair has to be issued now; "" if it has not."""
     pair, now = issued.secret.pair, world.now
     if not is_usable(pair):
-        # Its process keeps the pair that it has loaded. If the bundles contain another CA, that pair may be by it, and
-        # a verifier without the new bundle trusts only that CA.
+        # Its process keeps the pair that it has loaded. If the bundles contain another CA, that CA may have issued the
+        # pair, and a verifier without the new bundle trusts only that CA.
         is_by_current_ca = set(_distributed(world)) <= {authority.certificate}
         is_ready = is_by_current_ca or (is_distributed and world.bundles_for >= SETTLE_SECONDS)
         return "there is no usable pair" if is_ready else ""
@@ -262,33 +262,33 @@ def _reissue(
     if why or not is_distributed or settles_in(authority, world.bundles_for, now) > 0:
         return why
     if is_early(pair.certificate, now):
-        # Its process keeps the former pair while that is valid. A clock that jumps must not issue pairs all the time.
+        # Its process keeps the former pair while that is valid. A clock that jumps must not cause a pair each time.
         return "the certificate is not valid yet" if issued.used_for >= SETTLE_SECONDS else ""
     if now >= due_at(pair.certificate, PAIR_LIFE):
-        return "the certificate is at two thirds of its life time"
+        return "the certificate has reached two thirds of its lifetime"
     if not is_issued_by(pair.certificate, authority.certificate):
-        return "the certificate is by the former authority"
+        return "the former CA issued the certificate"
     return ""
 
 
 def _distributed(world: World) -> tuple[bytes, ...]:
-    """Return every certificate that any verifier trusts now, each once."""
+    """Return all certificates that verifiers trust now, each once."""
     bundles = dict.fromkeys(bundle for verifier in world.trusting for bundle in verifier.bundles)
     return tuple(dict.fromkeys(certificate for bundle in bundles for certificate in split_bundle(bundle)))
 
 
 def _trusted(certificates: Iterable[bytes], now: float) -> tuple[bytes, ...]:
     """Return the certificates of CAs that have not ended, each once, in order, at most MOST_KEPT."""
-    living = (
+    current = (
         certificate
         for certificate in dict.fromkeys(certificates)
         if not validity(certificate).is_over(now) and is_ca(certificate)
     )
-    return tuple(living)[:MOST_KEPT]
+    return tuple(current)[:MOST_KEPT]
 
 
 def _rest(world: World, authority: KeyPair, trusted: tuple[bytes, ...]) -> float:
-    """Return the seconds until the next change that only time brings."""
+    """Return the seconds until a certificate or a pause ends: no event reports that."""
     now = world.now
     due_times = [_authority_due_at(authority.certificate, world.authority.key.namespace)]
     due_times += [validity(certificate).ends for certificate in trusted]

@@ -3,9 +3,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What is wrong with a single pair or CA, and when it is due for renewal. Pure.
 
-If a certificate is not valid yet, either the clock of the process that issued it was ahead or ours is behind; nothing
-here can tell which. So it is replaced: the old CA stays trusted until it ends, and the new certificate begins by our
-clock and ends no sooner than the old one. It is valid by either clock, and its renewal is due by its age as usual.
+If a certificate is not valid yet, either the clock of its issuer was ahead or this process's clock is behind; this
+process cannot tell which. So it replaces the certificate: the old CA stays trusted until it ends, and the new
+certificate begins by this process's clock and does not end before the old one. It is valid by both clocks, and its
+renewal is due by its age as usual.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ def authority_name(namespace: str) -> str:
 
 
 def is_ours(certificate: bytes, namespace: str) -> bool:
-    """Tell whether we created this CA certificate. Any difference means that somebody else wrote it into the Secret."""
+    """Tell whether we created this CA certificate. Any difference means that another client wrote it."""
     parsed = x509.load_pem_x509_certificate(certificate)
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, authority_name(namespace))])
     if not parsed.subject == parsed.issuer == name or {extension.oid for extension in parsed.extensions} != _OURS:
@@ -58,7 +59,7 @@ def fault(pair: KeyPair, subject: Subject, trusted: Iterable[bytes], now: float)
     if not is_for_subject(pair.certificate, subject):
         return "the certificate is for other names or another role"
     if not any(is_issued_by(pair.certificate, authority) for authority in trusted):
-        return "the certificate is by an untrusted authority"
+        return "an untrusted CA issued the certificate"
     return ""
 
 
@@ -78,7 +79,7 @@ def due_at(certificate: bytes, usual: timedelta) -> float:
 
 
 def settles_in(pair: KeyPair, seen_for: float, now: float) -> float:
-    """Return the seconds until a change has settled, 0 if it has: by its observation here and by the pair's age.
+    """Return the seconds until a change has settled, 0 if it has: by when it was observed and by the pair's age.
 
     A new leader has observed no change yet; the age shows what the former leader has just written.
     """

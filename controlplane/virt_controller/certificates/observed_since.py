@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""For how long values have not changed, as this process observed. Other processes see a change within seconds."""
+"""For how long this process has observed no change of a value. Other processes observe a change within seconds."""
 
 from __future__ import annotations
 

@@ -4,11 +4,11 @@
 """The key pairs: one per role and direction, each in its own Secret and valid for that role only.
 
 The extended key usage separates server pairs from client pairs. A URI in the certificate names the role, and a verifier
-accepts only the role that it expects. So a virt-handler cannot pass for virt-api towards another virt-handler.
+accepts only the role that it expects. So a virt-handler cannot impersonate virt-api to another virt-handler.
 
-The pairs with which virt-handlers serve and migrate are not here. RBAC cannot tell nodes apart: every node could read
-such a Secret, and a compromised node could pass for another. Each virt-handler creates its own pairs, which never leave
-its process, and publishes the certificates in annotations of its Node, which only it may write.
+virt-handlers' pairs, for serving and migrations, are not in Secrets. RBAC cannot distinguish nodes: every node could
+read such a Secret, and a compromised node could impersonate another. Each virt-handler creates its own pairs, which
+never leave its process, and publishes the certificates in annotations of its Node, which only it may write.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Role:
     hosts: tuple[str, ...] = ()
     """The Service names that clients connect to, without the namespace."""
     trusts: bool = True
-    """Its process verifies peers of ours: the Secret also contains the bundle."""
+    """Its process verifies other processes of ours: the Secret also contains the bundle."""
 
 
 ROLES: tuple[Role, ...] = (

@@ -24,11 +24,11 @@ from controlplane.virt_controller.certificates.observed_since import ObservedSin
 
 log = logging.getLogger(__name__)
 
-STALE_SECONDS = 0.5  # the watch shows our own write within this time
+STALE_SECONDS = 0.5  # the watch shows this process's write within this time
 RETRY_SECONDS = 5.0
 LONGEST_RETRY_SECONDS = 60.0  # a lasting refusal is retried once a minute, or when something changes
 LONGEST_BACK_OFF_SECONDS = 300.0
-LOOK_SECONDS = 600.0  # no event shows that the clock was set, so due times are checked again within this time
+LOOK_SECONDS = 600.0  # no event reports that the clock was set, so due times are checked at least this often
 
 
 async def run(client: Client, namespace: str, clock: Clock) -> None:
@@ -52,9 +52,9 @@ async def run(client: Client, namespace: str, clock: Clock) -> None:
             await cache.wait_synced()
         while True:
             changed.clear()
-            rest = await keeper.step()
+            pause = await keeper.step()
             with suppress(TimeoutError):
-                async with asyncio.timeout(rest):
+                async with asyncio.timeout(pause):
                     await changed.wait()
 
 
@@ -86,14 +86,14 @@ class Keeper:
     async def step(self) -> float:
         """Make one pass; return how many seconds to wait for a change. A bug costs a back-off, never the process."""
         try:
-            rest = await self._pass()
+            pause = await self._pass()
         except Exception:
             log.exception("bug while maintaining the certificates")
-            # This sleeps here, because a change would end the wait in run() and meet the same bug at once.
+            # Sleep here: in run(), a change would end the wait, and the same bug would occur at once.
             await self._sleep(self._back_off.fail(self._key))
             return 0.0
         self._back_off.forget(self._key)
-        return rest
+        return pause
 
     async def _pass(self) -> float:
         now, monotonic = self._clock.now(), self._clock.monotonic()
@@ -113,10 +113,10 @@ class Keeper:
         return RETRY_SECONDS if plan.actions else min(plan.requeue_after, LOOK_SECONDS)
 
     def _report_waiting(self, waiting: str) -> None:
-        """Log once that a CA waits for its time."""
+        """Log once that a CA is not valid yet."""
         if waiting and waiting != self._waiting:
             log.warning(
-                "the authority in the Secret is not valid yet; pairs of the former one are not renewed until then",
+                "the CA in the Secret is not valid yet; key pairs of the former CA are not renewed until then",
                 extra={"key": self._key, "because": waiting},
             )
         self._waiting = waiting

@@ -3,6 +3,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Evacuation: a VMI that has to leave its node gets a migration, and another one after each failure.
 
-world: the input of a decision. decide: pure. reconciler: reads the caches, writes. The key is a VMI. virt-api marks it
-at an eviction, or its node gets a taint; migration/ carries the migration out.
+world: the input of a decision. decide: pure. reconciler: reads the caches, writes. The key is a VMI. It has to leave
+when virt-api writes status.evacuationNodeName at an eviction, or its node gets a taint; migration/ carries it out.
 """

@@ -54,17 +54,17 @@ class EvacuationReconciler:
         self._events = events
         self._configuration = configuration
         self._announced: dict[Key, str] = {}
-        self._made: dict[Key, Key] = {}
+        self._created: dict[Key, Key] = {}
         """The last migration that this process created for a VMI: the index may lack it at first."""
 
     def observe(self, key: Key) -> World | None:
         """Read the caches. Unavailable until they are synced: before that, absence proves nothing."""
         if not (self._vmis.synced and self._nodes.synced and self._migrations.synced):
-            raise Unavailable(f"cannot judge whether {key} is to leave its node: the caches are not synced yet")
+            raise Unavailable(f"cannot judge whether {key} has to leave its node: the caches are not synced yet")
         raw = self._vmis.get(key)
         if raw is None:
             self._announced.pop(key, None)
-            self._made.pop(key, None)
+            self._created.pop(key, None)
             return None
         try:
             vmi = decode_vmi(raw)
@@ -75,7 +75,7 @@ class EvacuationReconciler:
         return World(
             vmi=vmi,
             node=None if node is None else decode(node, Node),
-            migrations=tuple(migrations_of(self._migrations, key, self._made.get(key))),
+            migrations=tuple(migrations_of(self._migrations, key, self._created.get(key))),
             now=self._clock.now(),
             configuration=self._configuration(),
             announced=self._announced.get(key, ""),
@@ -90,8 +90,8 @@ class EvacuationReconciler:
     async def apply(self, world: World, action: Action) -> None:
         meta = world.vmi.metadata
         vmi = Key(meta.namespace, meta.name)
-        # Noted before the create: until the index has the migration, the next name would be the same one.
-        self._made[vmi] = Key(meta.namespace, action.name)
+        # Record it before the create: until the index has the migration, the next name would be the same.
+        self._created[vmi] = Key(meta.namespace, action.name)
         annotations = {EVACUATION_MIGRATION: world.vmi.status.node_name}
         body = build_migration(vmi, action.name, annotations, world.priority)
         await create_once(self._api, body, uid=meta.uid, version=meta.resource_version)
@@ -99,7 +99,7 @@ class EvacuationReconciler:
     async def write_status(self, world: World, status: BackOff) -> None:
         key = Key(world.vmi.metadata.namespace, world.vmi.metadata.name)
         self._announced[key] = status.after
-        message = f"backing off: {status.failures} evacuation(s) of it in a row failed"
+        message = f"backing off: {status.failures} evacuation(s) in a row failed"
         self._events.record(_regarding(world), "Warning", "MigrationBackoff", message, occurrence=status.after)
 
     def report_refusal(self, world: World, problem: RefusedStep[Action]) -> None:

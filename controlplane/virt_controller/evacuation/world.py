@@ -69,7 +69,7 @@ class World:
 
     @property
     def failures(self) -> list[VirtualMachineInstanceMigration]:
-        """List the latest failed evacuations in a row, newest first."""
+        """List the failed evacuations in a row up to the newest one, newest first."""
         return self._series.failures(self.migrations)
 
     @property

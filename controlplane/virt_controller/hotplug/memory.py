@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Memory hotplug: the condition HotMemoryChange, and the reason to migrate. Pure.
 
-As with virtual CPUs, a guest gets or gives back memory only in a Pod that was sized for the change.
+As with virtual CPUs, the memory of a guest changes only in a Pod that was sized for the change.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The current configuration: that of the KubeVirt object; defaults without one."""
+"""The current configuration, from the KubeVirt object; defaults if there is none."""
 
 from __future__ import annotations
 
@@ -18,9 +18,7 @@ DEFAULTS = KubeVirtConfiguration()
 
 
 class Configuration:
-    """A callable that returns the current configuration. An unreadable object leaves the last readable one in
-    effect.
-    """
+    """A callable that returns the current configuration. If the object is unreadable, the last readable one counts."""
 
     def __init__(self, cache: Cache) -> None:
         self._current = DEFAULTS

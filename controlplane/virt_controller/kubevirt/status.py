@@ -24,7 +24,7 @@ STATES = (
 
 
 def derive_status(kubevirt: KubeVirt, *, version: str, now: float) -> KubeVirtStatus | None:
-    """Return the status to write; None if it is written already, or the object is being deleted."""
+    """Return the status to write; None if the written status is right, or the object is being deleted."""
     if kubevirt.metadata.deletion_timestamp is not None:
         return None
     old = kubevirt.status

@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a process knows of earlier batches of a set. It never keeps a count.
+"""What a process knows of earlier batches of a set. It never stores a count.
 
 The members of a batch that this process began and completed are in the cache. The members of another leader's batch
-were created before the set's status recorded the batch as complete: a cache of members that has read up to that
+were created before the set's status recorded the batch as complete: a cache of members that has reached that
 resourceVersion has them.
 """
 
@@ -38,7 +38,7 @@ class SetState:
     """resourceVersion of the set that the API server returned; "" if none, or if the response to a write was lost."""
 
     def note_written(self, stored: Set) -> None:
-        """Note that this process wrote the set: its knowledge of earlier batches stays valid."""
+        """Record that this process wrote the set: its state about earlier batches stays valid."""
         self.progress, self.current = _progress(stored), stored.metadata.resource_version
 
     def note_absent(self, name: str) -> None:
@@ -50,7 +50,7 @@ class SetState:
         self.unconfirmed.discard(name)
 
     def note_attempt(self, name: str) -> None:
-        """Note that a member is about to be created. If the response is lost, the member may exist."""
+        """Record that a member is about to be created. If the response is lost, the member may exist."""
         self.absent.discard(name)
         self.confirmed.pop(name, None)
         self.unconfirmed.add(name)

@@ -21,8 +21,8 @@ from controlplane.virt_controller.members.world import (
 )
 
 LOOK_AGAIN_SECONDS = 1.0
-"""Pause between reconciles while the cache of members is behind the set, after a change of leaders. It takes a minute
-at most, and no watch event ends it.
+"""Pause between reconciles while the cache of members is behind the set, after a change of leaders. The cache catches
+up within a minute, and no watch event reports that.
 """
 
 
@@ -71,13 +71,13 @@ def create_missing(
 
 
 def compare_counts(world: SetWorld[Any, Any]) -> str:
-    """Say how many members are wanted, and how many there are."""
-    return f"{world.owner.spec.replicas} are wanted and {len(world.counted)} there"
+    """Return a text with the number of members that are wanted, and of those that exist."""
+    return f"{world.owner.spec.replicas} are wanted and {len(world.counted)} exist"
 
 
 def _creates(world: SetWorld[Any, Any], missing: int) -> Iterator[Any]:
     unconfirmed = [name for name in world.unmade if name not in world.absent]
     if len(world.unmade) > missing and unconfirmed:
-        # A member that the cache lacks may exist: another one in its place would be one too many.
+        # A member that the cache lacks may exist: with another one instead, there would be too many.
         return (ConfirmMember(name, "the batch has more names than members are missing") for name in unconfirmed)
     return (CreateMember(name, compare_counts(world)) for name in world.unmade[:missing])

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The fields of a member that are read. The view is small: a set may have thousands of members, and reads all."""
+"""The fields of a member that its set reads. There are few, because a set may have thousands of members."""
 
 from __future__ import annotations
 
@@ -55,5 +55,5 @@ def identity(member: MemberView) -> Fingerprint:
     return meta.uid, pairs(meta.labels.items()), tuple((owner.uid, owner.controller) for owner in meta.owner_references)
 
 
-def pairs(items: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
-    return tuple(sorted(items))
+def pairs(labels: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+    return tuple(sorted(labels))

@@ -197,7 +197,7 @@ class SetReconciler(ABC, Generic[SetT, MemberT, WorldT]):
         self._events.record(self._regarding(world.owner), "Warning", reason, message)
 
     async def _confirm_set(self, owner: Any) -> None:
-        """Read the set. The read-your-writes cache takes the response in. Raises Conflict if the set has changed."""
+        """Read the set. The read-your-writes cache stores the response. Raises Conflict if the set has changed."""
         key, meta = key_of(owner), owner.metadata
         fresh = (await self._api.get(self._set_kind, key))["metadata"]
         if (fresh["uid"], fresh["resourceVersion"]) != (meta.uid, meta.resource_version):
@@ -205,7 +205,7 @@ class SetReconciler(ABC, Generic[SetT, MemberT, WorldT]):
         self._state.of(key).current = fresh["resourceVersion"]
 
     async def _confirm_member(self, owner: Any, name: str) -> None:
-        """Read a member. The read-your-writes cache takes the response in."""
+        """Read a member. The read-your-writes cache stores the response."""
         key = key_of(owner)
         try:
             member = await self._api.get(self.member_kind, Key(key.namespace, name))
@@ -230,7 +230,7 @@ class SetReconciler(ABC, Generic[SetT, MemberT, WorldT]):
         self._record(world.owner, "SuccessfulCreate", self.created_text(key), occurrence=uid)
 
     async def _delete(self, owner: Any, action: DeleteMember) -> None:
-        """Delete the observed version: a member that has changed (e.g. lost its owner) is kept."""
+        """Delete only the observed version: a member that has changed (e.g. lost its owner) stays."""
         meta = action.member.metadata
         if await self._delete_version(self.member_kind, action.member):
             message = self.deleted_text(action.member, action.because)
@@ -266,9 +266,9 @@ class SetReconciler(ABC, Generic[SetT, MemberT, WorldT]):
         return Regarding(self._set_kind, key_of(owner), owner.metadata.uid)
 
 
-def deletes_sent(overlay: ReadYourWritesCache, members: Iterable[MemberView]) -> Iterator[str]:
+def deletes_sent(cache: ReadYourWritesCache, members: Iterable[MemberView]) -> Iterator[str]:
     """Yield the UIDs of members whose deletion was accepted and is not in the cache yet."""
-    return (member.metadata.uid for member in members if overlay.is_delete_sent(member.key, member.metadata.uid))
+    return (member.metadata.uid for member in members if cache.is_delete_sent(member.key, member.metadata.uid))
 
 
 def key_of(owner: Any) -> Key:

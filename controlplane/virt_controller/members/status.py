@@ -27,7 +27,7 @@ from controlplane.virt_controller.reporting.refusals import explain_refusal
 
 
 def derive_status(world: SetWorld[Any, Any], problem: RefusedStep[Any] | None) -> Any:
-    """Return the status to write; None if it is written already."""
+    """Return the status to write; None if the written status is right."""
     status = _derive(world, problem)
     return None if status == world.owner.status else status
 

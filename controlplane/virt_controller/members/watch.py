@@ -31,7 +31,7 @@ def sets_of_member(
 
     def keys(key: Key, before: bytes | None, after: bytes | None) -> Iterator[Key]:
         if not sets.keys():
-            return  # most clusters have none, and members change often
+            return  # most clusters have no sets, and members change often
         members = [None if raw is None else read_member(raw) for raw in (before, after)]
         old, new = (None if member is None else fingerprint(member) for member in members)
         if old != new:

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Metrics of each machine's state, built from the caches at each scrape. Pure.
 
-Label values are names that the API server validated, our own words and addresses: none comes from a guest. A machine
-that is gone has no series, so their number is bounded by the number of machines.
+Label values are names that the API server validated, our own constants and addresses: none comes from a guest. A
+deleted machine has no series, so their number is bounded by the number of machines.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ GROUPS: dict[str, frozenset[str]] = {
 }
 """KubeVirt's groups of printable statuses; every other status is an "error"."""
 ERROR = "error"
-_SAID_BY = frozenset({"Ready", "Failure", "Paused"})
+_STATE_CONDITIONS = frozenset({"Ready", "Failure", "Paused"})
 """Conditions whose last change is the time of a machine's state, as in KubeVirt."""
 
 
@@ -82,7 +82,7 @@ class _Vmi(msgspec.Struct):
     status: _VmiStatus = msgspec.field(default_factory=_VmiStatus)
 
 
-Seen = TypeVar("Seen")
+Decoded = TypeVar("Decoded")
 _VM_DECODER = msgspec.json.Decoder(_Vm)
 _VMI_DECODER = msgspec.json.Decoder(_Vmi)
 
@@ -97,7 +97,7 @@ class Machines(Collector):
         is_leader: Callable[[], bool],
         migrations: Callable[[], Iterable[bytes]] = tuple,
     ) -> None:
-        """vms, vmis, migrations: return a copy of what is cached."""
+        """vms, vmis, migrations: each returns a copy of the cached objects."""
         self._vms, self._vmis, self._migrations, self._is_leader = vms, vmis, migrations, is_leader
 
     def describe(self) -> Iterator[Metric]:
@@ -113,7 +113,7 @@ class Machines(Collector):
             yield from migration_times(moved, self._migrations)
 
 
-def _read(cached: Iterable[bytes], decoder: msgspec.json.Decoder[Seen]) -> Iterator[Seen]:
+def _read(cached: Iterable[bytes], decoder: msgspec.json.Decoder[Decoded]) -> Iterator[Decoded]:
     for raw in cached:
         try:
             yield decoder.decode(raw)
@@ -123,7 +123,7 @@ def _read(cached: Iterable[bytes], decoder: msgspec.json.Decoder[Seen]) -> Itera
 
 def status_group(printable_status: str) -> str:
     """Return the group of a printable status."""
-    return next((group for group, words in GROUPS.items() if printable_status in words), ERROR)
+    return next((group for group, statuses in GROUPS.items() if printable_status in statuses), ERROR)
 
 
 def vm_metrics(vms: Iterable[_Vm]) -> Iterator[Metric]:
@@ -185,7 +185,11 @@ def vmi_metrics(vmis: Iterable[_Vmi], moved: list[Moved]) -> Iterator[Metric]:
 
 
 def _last_change(conditions: Iterable[_Condition]) -> float | None:
-    stamps = (read_timestamp(condition.last_transition_time) for condition in conditions if condition.type in _SAID_BY)
+    stamps = (
+        read_timestamp(condition.last_transition_time)
+        for condition in conditions
+        if condition.type in _STATE_CONDITIONS
+    )
     return max((stamp for stamp in stamps if stamp is not None), default=None)
 
 

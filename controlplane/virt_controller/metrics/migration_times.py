@@ -49,16 +49,16 @@ def migration_times(moved: list[Moved], migrations: Callable[[], Iterable[bytes]
     )
     metadata = (migration.metadata for migration in read_migrations(migrations())) if moved else ()
     names = {meta.uid: meta.name for meta in metadata}
-    for instance, moving in moved:
-        labels = (*instance, names.get(moving.migration_uid, NO_NAME))
-        if (seconds := read_timestamp(moving.start_timestamp)) is not None:
+    for instance, migration in moved:
+        labels = (*instance, names.get(migration.migration_uid, NO_NAME))
+        if (seconds := read_timestamp(migration.start_timestamp)) is not None:
             starts.add_metric(labels, seconds)
-        if (seconds := read_timestamp(moving.end_timestamp)) is not None:
-            ends.add_metric((*labels, _how(moving)), seconds)
+        if (seconds := read_timestamp(migration.end_timestamp)) is not None:
+            ends.add_metric((*labels, _outcome(migration)), seconds)
     yield from (starts, ends)
 
 
-def _how(moving: Moving) -> str:
-    if not moving.completed:
+def _outcome(migration: Moving) -> str:
+    if not migration.completed:
         return ""
-    return "failed" if moving.failed else "succeeded"
+    return "failed" if migration.failed else "succeeded"

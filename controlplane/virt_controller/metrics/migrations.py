@@ -21,7 +21,7 @@ IN_PHASE = {
     "scheduling": (SCHEDULING, SCHEDULED),
     "running": (RUNNING,),
 }
-"""Phases by the word in a metric's name. The other phases are short."""
+"""Phases by the name that a metric has for them. The other phases are short."""
 ENDS = {"succeeded": SUCCEEDED, "failed": FAILED}
 
 
@@ -52,7 +52,7 @@ class Migrations(Collector):
     """A collector for prometheus_client. Safe to call in another thread."""
 
     def __init__(self, migrations: Callable[[], Iterable[bytes]], is_leader: Callable[[], bool]) -> None:
-        """migrations: returns a copy of what is cached."""
+        """migrations: returns a copy of the cached objects."""
         self._migrations, self._is_leader = migrations, is_leader
 
     def describe(self) -> Iterator[Metric]:
@@ -67,15 +67,15 @@ class Migrations(Collector):
 
 def _metrics(migrations: list[_Migration]) -> Iterator[Metric]:
     count = Counter(migration.status.phase for migration in migrations)
-    for word, phases in IN_PHASE.items():
-        name = f"kubevirt_vmi_migrations_in_{word}_phase"
+    for label, phases in IN_PHASE.items():
+        name = f"kubevirt_vmi_migrations_in_{label}_phase"
         yield GaugeMetricFamily(
-            name, f"Number of current {word} migrations.", value=sum(count[phase] for phase in phases)
+            name, f"Number of current {label} migrations.", value=sum(count[phase] for phase in phases)
         )
-    for word, phase in ENDS.items():
+    for label, phase in ENDS.items():
         ended = GaugeMetricFamily(
-            f"kubevirt_vmi_migration_{word}",
-            f"Migrations that {word}, of those kept.",
+            f"kubevirt_vmi_migration_{label}",
+            f"Migrations that {label}, of those kept.",
             labels=("vmi", "vmim", "namespace"),
         )
         for migration in migrations:

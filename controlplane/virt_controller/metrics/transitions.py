@@ -36,12 +36,12 @@ class _Status(msgspec.Struct, rename="camel"):
     phase_transition_timestamps: list[_Entered] = []
 
 
-class _Seen(msgspec.Struct):
+class _Vmi(msgspec.Struct):
     metadata: _Meta = msgspec.field(default_factory=_Meta)
     status: _Status = msgspec.field(default_factory=_Status)
 
 
-_DECODER = msgspec.json.Decoder(_Seen)
+_DECODER = msgspec.json.Decoder(_Vmi)
 
 
 class Transitions:
@@ -89,14 +89,14 @@ class Transitions:
             _count(self._from_deletion.labels(phase), read_timestamp(new.metadata.deletion_timestamp), entered)
 
 
-def _read(raw: bytes) -> _Seen | None:
+def _read(raw: bytes) -> _Vmi | None:
     try:
         return _DECODER.decode(raw)
     except (msgspec.DecodeError, UnicodeError):
         return None
 
 
-def _entered(vmi: _Seen, phase: str) -> float | None:
+def _entered(vmi: _Vmi, phase: str) -> float | None:
     stamps = (
         transition.phase_transition_timestamp
         for transition in vmi.status.phase_transition_timestamps

@@ -71,7 +71,7 @@ class MigrationWriter:
         unfinished: UnfinishedMigrations,
         build: Callable[[World], dict[str, Any]],
     ) -> None:
-        """build: builds the target Pod; raises ValueError. state, unfinished: note the writes."""
+        """build: builds the target Pod; raises ValueError. state, unfinished: record what was written."""
         self._vmis = vmis
         self._policies = policies
         self._api = api
@@ -143,19 +143,19 @@ class MigrationWriter:
             # The Pod is ours, from a write whose response was lost, or a foreign one.
             existing = decode(await self._api.get(POD, Key(key.namespace, name)), Pod)
             if vmi is None or not is_controlled(existing, vmi):
-                raise Invalid(f"cannot create Pod {name}: one of this name exists, not ours; delete it") from error
+                raise Invalid(f"cannot create Pod {name}: a foreign Pod has this name; delete it") from error
             self._state.note_target_created(world.migration)
             raise Conflict(str(error)) from error
         self._state.note_target_created(world.migration)
         self._record(world, "SuccessfulCreate", f"Created the migration's target pod {name}")
 
     async def _hand_over(self, world: World, pod: Pod) -> None:
-        """Replace the VMI's migrationState. The target label follows later: it is for other clients."""
+        """Replace the VMI's migrationState. LabelTarget writes the label for other clients later."""
         key = Key(world.migration.metadata.namespace, world.migration.spec.vmi_name)
         policy = None if world.vmi is None else await self._policies.of(world.vmi)
         new, raw = hand_over_state(world, pod, policy), self._vmis.get(key)
         if new is None or raw is None:
-            raise Conflict(f"cannot hand over {key}: the Pod that has the guest is not known yet")
+            raise Conflict(f"cannot hand over {key}: the cache does not have the guest's Pod yet")
         await self._confirm(world)
         await self._patch_vmi(world, {"status": replace_state_patch(raw, new)}, is_status=True)
         self._record(
@@ -167,23 +167,21 @@ class MigrationWriter:
         observed = world.migration.metadata
         current = (await self._api.get(VIRTUAL_MACHINE_INSTANCE_MIGRATION, key_of(world.migration)))["metadata"]
         if (current["uid"], current["resourceVersion"]) != (observed.uid, observed.resource_version):
-            raise Conflict(
-                f"cannot go on with VirtualMachineInstanceMigration {key_of(world.migration)}: it has changed"
-            )
+            raise Conflict(f"cannot continue VirtualMachineInstanceMigration {key_of(world.migration)}: it has changed")
 
     async def _delete_target(self, world: World, action: DeleteTarget) -> None:
-        """Delete the target Pod, unless the API server's VMI shows that the guest may be in it: the cache may predate
-        the hand-over. Raises Conflict then.
+        """Delete the target Pod. Raises Conflict if the VMI, read from the API server, shows that the guest may be in
+        it: the cached VMI may predate the hand-over.
         """
         vmi = await self._read_vmi_from_api(world)
         state = None if vmi is None else vmi.status.migration_state
         is_mine = state is not None and state.migration_uid == world.uid
         if vmi is not None and (action.uid in vmi.status.active_pods or (is_mine and not (state and state.failed))):
-            raise Conflict(f"cannot delete Pod {action.name}: the guest may be there")
+            raise Conflict(f"cannot delete Pod {action.name}: the guest may run in it")
         await self._delete_pod(world, action)
 
     async def _read_vmi_from_api(self, world: World) -> VirtualMachineInstance | None:
-        """Read the VMI from the API server. The read-your-writes cache takes the response in."""
+        """Read the VMI from the API server. The read-your-writes cache stores the response."""
         key = Key(world.migration.metadata.namespace, world.migration.spec.vmi_name)
         try:
             return decode_vmi(await self._api.get(VIRTUAL_MACHINE_INSTANCE, key))
@@ -196,11 +194,11 @@ class MigrationWriter:
             pod = decode(await self._api.get(POD, Key(world.migration.metadata.namespace, name)), Pod)
         except NotFound:
             pod = None
-        if pod is None or not self._is_its(world, pod):
+        if pod is None or not self._belongs_to_migration(world, pod):
             self._state.of(world.migration).absent.add(name)
 
     @staticmethod
-    def _is_its(world: World, pod: Pod) -> bool:
+    def _belongs_to_migration(world: World, pod: Pod) -> bool:
         vmi, last_state = world.vmi, world.last_state
         is_target = vmi is not None and pod.metadata.name == world.target_pod and is_made_for(pod, vmi, world.uid)
         return is_target or (last_state is not None and pod.uid == last_state.source_pod_uid)
@@ -213,7 +211,7 @@ class MigrationWriter:
         try:
             await self._api.delete(resource, key, uid=uid)
         except NotFound:
-            log.debug("gone already", extra={"key": str(key), "kind": resource.kind})
+            log.debug("object is already deleted", extra={"key": str(key), "kind": resource.kind})
 
     async def patch(self, world: World, patch: dict[str, Any], *, is_status: bool = False) -> None:
         """Patch the migration, with its observed resourceVersion as precondition."""

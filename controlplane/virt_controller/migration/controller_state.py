@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the API server confirmed about a migration's VMI and Pods. It is lost at a restart, and confirmed again then.
+"""What the API server confirmed about a migration's VMI and Pods. A restart loses it; it is then confirmed again.
 
 An entry is valid for one version of the migration: a confirmation from before its last change proves nothing.
 """
@@ -33,11 +33,11 @@ class ControllerState:
 
     def __init__(self) -> None:
         self._by_migration: dict[Key, ConfirmedReads] = {}
-        self._made: dict[Key, str] = {}
+        self._target_created: dict[Key, str] = {}
 
     def forget(self, key: Key) -> None:
         self._by_migration.pop(key, None)
-        self._made.pop(key, None)
+        self._target_created.pop(key, None)
 
     def of(self, migration: VirtualMachineInstanceMigration) -> ConfirmedReads:
         """Return the confirmations for the current version of the migration."""
@@ -54,11 +54,11 @@ class ControllerState:
 
     def note_target_created(self, migration: VirtualMachineInstanceMigration) -> None:
         """Note that the target Pod was created. It may be deleted before the cache shows it."""
-        self._made[Key(migration.metadata.namespace, migration.metadata.name)] = migration.metadata.uid
+        self._target_created[Key(migration.metadata.namespace, migration.metadata.name)] = migration.metadata.uid
 
     def has_created_target(self, migration: VirtualMachineInstanceMigration) -> bool:
         meta = migration.metadata
-        return self._made.get(Key(meta.namespace, meta.name)) == meta.uid
+        return self._target_created.get(Key(meta.namespace, meta.name)) == meta.uid
 
 
 def version_of(vmi: VirtualMachineInstance | None) -> str:

@@ -14,10 +14,10 @@ from controlplane.engine.ports import Api, Json
 
 
 async def create_once(api: Api, body: Json, *, uid: str, version: str) -> None:
-    """Create it, unless the VMI has changed since the decision (uid, version: its UID and resourceVersion).
+    """Create the migration, unless the VMI has changed since the decision (uid, version: its UID and resourceVersion).
 
-    Raises ApiError. Conflict: observe again. Forbidden: a migration of another VMI has the name, which a user may have
-    chosen on purpose; so other VMIs must not wait for it.
+    Raises ApiError. Conflict: observe again. Forbidden: a migration of another VMI has the name. A user may have chosen
+    it on purpose, so other VMIs must not wait for this one.
     """
     meta, vmi = body["metadata"], Key(body["metadata"]["namespace"], body["spec"]["vmiName"])
     current = (await api.get(VIRTUAL_MACHINE_INSTANCE, vmi))["metadata"]
@@ -30,14 +30,14 @@ async def create_once(api: Api, body: Json, *, uid: str, version: str) -> None:
         existing = await api.get(VIRTUAL_MACHINE_INSTANCE_MIGRATION, Key(vmi.namespace, meta["name"]))
         if existing["spec"].get("vmiName") != vmi.name:
             raise Forbidden(
-                f"cannot move VirtualMachineInstance {vmi}: the name that its migration must have, {meta['name']}, is "
-                "taken by the migration of another VMI; delete that one"
+                f"cannot move VirtualMachineInstance {vmi}: its migration must have the name {meta['name']}, but a "
+                "migration of another VMI has it; delete that one"
             ) from error
         raise Conflict(str(error)) from error
 
 
-def build_migration(vmi: Key, name: str, mark: dict[str, str], priority: str) -> Json:
-    """Build a migration. mark: annotations that name the cause."""
+def build_migration(vmi: Key, name: str, annotations: dict[str, str], priority: str) -> Json:
+    """Build a migration. annotations: they name the cause."""
     return {
         "apiVersion": VIRTUAL_MACHINE_INSTANCE_MIGRATION.api_version,
         "kind": VIRTUAL_MACHINE_INSTANCE_MIGRATION.kind,
@@ -45,7 +45,7 @@ def build_migration(vmi: Key, name: str, mark: dict[str, str], priority: str) ->
             "name": name,
             "namespace": vmi.namespace,
             "labels": {VMI_NAME: vmi_label_value(vmi.name)},
-            "annotations": mark,
+            "annotations": annotations,
             "finalizers": [MIGRATION_FINALIZER],
         },
         "spec": {"vmiName": vmi.name, "priority": priority},

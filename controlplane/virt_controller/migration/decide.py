@@ -4,8 +4,7 @@
 """The next actions for a migration: pure, a total table by phase.
 
 Guests are never touched. A target Pod is deleted only after its migration failed and no guest can be in it: the VMI
-reports the failure, or the hand-over was never written. A source Pod is deleted only after the run was given to the
-target.
+reports the failure, or the hand-over was never written. A source Pod is deleted only after the commit.
 """
 
 from __future__ import annotations
@@ -77,14 +76,14 @@ def _begin(world: World) -> Plan[Action]:
         return Plan((AddFinalizer(because="its objects must be cleaned up before it is removed"),))
     if not world.may_begin or not world.can_move:
         return Plan()
-    return Plan((CreateTarget(because="its turn has come"),))
+    return Plan((CreateTarget(because="the limits and the queue allow it to begin"),))
 
 
 def _wait(world: World) -> Plan[Action]:
     if world.target is None:
-        return Plan((_look(world.target_pod),))
+        return Plan((_confirm_pod_absent(world.target_pod),))
     remaining = seconds_left(world)
-    if remaining is not None:  # other migrations may begin to wait meanwhile; no event reports that
+    if remaining is not None:  # meanwhile, other migrations may begin to wait, and nothing enqueues this one
         remaining = min(remaining, BLOCKING_SECONDS + 1.0)
     return Plan(requeue_after=remaining)
 
@@ -92,7 +91,7 @@ def _wait(world: World) -> Plan[Action]:
 def _hand_over(world: World) -> Plan[Action]:
     pod = world.target
     if pod is None:
-        return Plan((_look(world.target_pod),))
+        return Plan((_confirm_pod_absent(world.target_pod),))
     if pod.is_deleting or not pod.is_up:
         return Plan()
     if not world.can_move:
@@ -101,7 +100,7 @@ def _hand_over(world: World) -> Plan[Action]:
 
 
 def _follow(world: World) -> Plan[Action]:
-    """Watch the migration: the two virt-handlers carry it out."""
+    """Observe a migration that the two virt-handlers carry out."""
     state = world.state
     if state is None or state.is_over:
         return Plan()
@@ -115,17 +114,17 @@ def _follow(world: World) -> Plan[Action]:
 
 
 def _until_begun(world: World) -> Plan[Action]:
-    """Fail a migration that has not begun. If a virt-handler begins it meanwhile, this write gets a conflict."""
+    """Fail a migration that does not begin. If a virt-handler begins it meanwhile, this write gets a conflict."""
     remaining = seconds_left(world)
-    failure = _end_unbegun(world, remaining)
+    failure = _failure_before_begin(world, remaining)
     if failure is not None:
         return Plan((failure,))
     if world.target is None:
-        return Plan((_look(world.target_pod),))
+        return Plan((_confirm_pod_absent(world.target_pod),))
     return Plan(_label(world).steps, requeue_after=remaining)
 
 
-def _end_unbegun(world: World, remaining: float | None) -> FailMigration | None:
+def _failure_before_begin(world: World, remaining: float | None) -> FailMigration | None:
     if world.is_cancelled:
         return FailMigration(CANCELLED, because="it is being deleted")
     if world.vmi is not None and world.vmi.metadata.deletion_timestamp is not None:
@@ -146,26 +145,26 @@ def _label(world: World) -> Plan[Action]:
     return Plan((LabelTarget(node, because="other clients read it"),))
 
 
-def _clear(world: World) -> Plan[Action]:
+def _clean_up_target(world: World) -> Plan[Action]:
     """Clean up after a failed migration."""
     state, pod = world.state, world.target or world.unowned_target
     if state is not None and state.is_under_way and state.start_timestamp is None:
         return Plan((FailMigration("it failed before it began", because="it is over"),))
-    if world.vmi is not None and pod is None and not world.is_target_absent and not _has_let_go(world):
-        return Plan((_look(world.target_pod),))
+    if world.vmi is not None and pod is None and not world.is_target_absent and not _is_released(world):
+        return Plan((_confirm_pod_absent(world.target_pod),))
     is_unused = pod is not None and (state is None or state.failed) and not _has_the_guest(world, pod)
-    if pod is not None and is_unused and _is_staying(world, pod):
+    if pod is not None and is_unused and _is_not_deleted(world, pod):
         return Plan((DeleteTarget(pod.metadata.name, pod.uid, because="its migration has failed"),))
     return _end(world)
 
 
-def _clear_source(world: World) -> Plan[Action]:
+def _clean_up_source(world: World) -> Plan[Action]:
     """Clean up after a successful migration."""
     pod, last_state = world.source, world.last_state
     name = "" if last_state is None else last_state.source_pod
-    if pod is None and name and name not in world.absent and world.vmi is not None and not _has_let_go(world):
-        return Plan((_look(name),))
-    if pod is not None and not _has_the_guest(world, pod) and _is_staying(world, pod):
+    if pod is None and name and name not in world.absent and world.vmi is not None and not _is_released(world):
+        return Plan((_confirm_pod_absent(name),))
+    if pod is not None and not _has_the_guest(world, pod) and _is_not_deleted(world, pod):
         return Plan((DeleteSource(pod.metadata.name, pod.uid, because="the guest runs on the target"),))
     return _end(world)
 
@@ -173,7 +172,7 @@ def _clear_source(world: World) -> Plan[Action]:
 def _end(world: World) -> Plan[Action]:
     if world.state is not None and world.target_label:
         return Plan((RemoveTargetLabel(because="its migration is over"),))
-    if not _has_let_go(world):
+    if not _is_released(world):
         return Plan((RemoveFinalizer(because="everything is cleaned up"),))
     meta = world.migration.metadata
     if meta.deletion_timestamp is not None or meta.uid in world.deletes_sent:
@@ -193,11 +192,11 @@ def _end(world: World) -> Plan[Action]:
     )
 
 
-def _look(name: str) -> ConfirmPodAbsent:
+def _confirm_pod_absent(name: str) -> ConfirmPodAbsent:
     return ConfirmPodAbsent(name, because="its Pod is not in the cache")
 
 
-def _has_let_go(world: World) -> bool:
+def _is_released(world: World) -> bool:
     """Tell whether the finalizer is removed: the clean-up is finished."""
     return MIGRATION_FINALIZER not in world.migration.metadata.finalizers
 
@@ -214,7 +213,7 @@ def _older_than_kept(world: World) -> list[VirtualMachineInstanceMigration]:
     return [migration for migration in finished[:-FINISHED_KEPT] if migration.metadata.deletion_timestamp is None]
 
 
-def _is_staying(world: World, pod: Pod) -> bool:
+def _is_not_deleted(world: World, pod: Pod) -> bool:
     return not pod.is_deleting and pod.uid not in world.deletes_sent
 
 
@@ -226,7 +225,7 @@ RULES: dict[str, Callable[[World], Plan[Action]]] = {
     PREPARING_TARGET: _follow,
     TARGET_READY: _follow,
     RUNNING: _follow,
-    SUCCEEDED: _clear_source,
-    FAILED: _clear,
+    SUCCEEDED: _clean_up_source,
+    FAILED: _clean_up_target,
 }
 """One row for every phase."""

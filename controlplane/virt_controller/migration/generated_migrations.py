@@ -16,7 +16,7 @@ from controlplane.api.objects.migration import FAILED, VirtualMachineInstanceMig
 from controlplane.api.timestamps import read_timestamp
 
 FIRST_SECONDS, MOST_DOUBLINGS = 20.0, 4
-"""Back-off in seconds after a first failure. It doubles with each further failure that is kept."""
+"""Back-off in seconds after a first failure. It doubles with each further failed migration that still exists."""
 
 Migrations = Iterable[VirtualMachineInstanceMigration]
 
@@ -28,7 +28,7 @@ class GeneratedMigrations:
     prefix: str
     """Prefix of their names."""
     annotation: str
-    """Annotation that marks them."""
+    """Name of the annotation that they have."""
     vmi_uid: str
 
     def next_name(self, migrations: Migrations) -> str:
@@ -45,7 +45,7 @@ class GeneratedMigrations:
         ]
 
     def failures(self, migrations: Migrations) -> list[VirtualMachineInstanceMigration]:
-        """List the latest failures in a row, newest first."""
+        """List the failures in a row up to the newest migration, newest first."""
         newest_first = sorted(self.ours(migrations), key=self._number_of, reverse=True)
         return list(takewhile(lambda migration: migration.status.phase == FAILED, newest_first))
 
@@ -73,7 +73,7 @@ def back_off_seconds(failures: int) -> float:
 
 
 def remaining_seconds(pause: float, since: float) -> float:
-    """Return the rest of a pause. since: seconds since the recorded time that the pause follows.
+    """Return the rest of a pause in seconds. since: seconds since it began, by a recorded time.
 
     A recorded time in the future comes from a wrong clock: it causes one more pause at most.
     """

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The hand-over: replaces the VMI's migrationState with that of this migration. Pure.
 
-No field of the former state stays, not even one that this version does not know.
+It removes all fields of the former state, even those that this version does not know.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def failed_state_patch(vmi: VirtualMachineInstance, why: str, now: str) -> dict[
 
 
 def _report_stopped(vmi: VirtualMachineInstance, now: str) -> dict[str, Any]:
-    """Report the pause of a guest that was stopped to be sent, when its migration fails without the source.
+    """Report the pause of a guest that was stopped for its migration, which virt-controller now fails.
 
     The source may be unreachable, and the next hand-over overwrites the mode: the cause of the pause would be lost.
     """
@@ -71,10 +71,10 @@ def _report_stopped(vmi: VirtualMachineInstance, now: str) -> dict[str, Any]:
 def replace_state_patch(raw: bytes, new: MigrationState) -> dict[str, Any]:
     """Build the status patch that replaces migrationState. raw: the VMI as stored."""
     before = msgspec.json.decode(raw).get("status", {}).get("migrationState") or {}
-    return {"migrationState": {**dict.fromkeys(before), **_whole(before, encode(new))}}
+    return {"migrationState": {**dict.fromkeys(before), **_with_nulls(before, encode(new))}}
 
 
-def _whole(before: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
+def _with_nulls(before: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
     """Set fields of nested objects that the new state lacks to null: a merge patch merges nested objects."""
     return {
         name: {**dict.fromkeys(before[name]), **value}

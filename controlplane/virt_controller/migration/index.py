@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Index of migration caches by the VMI that is moved. Pure."""
+"""Index of migrations by their VMI. Pure."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ class _Spec(Struct, frozen=True, kw_only=True):
     vmi_name: str = ""
 
 
-class _Named(Struct, frozen=True, kw_only=True):
+class _Migration(Struct, frozen=True, kw_only=True):
     spec: _Spec = _Spec()
 
 
-_named_decoder = msgspec.json.Decoder(_Named)
+_decoder = msgspec.json.Decoder(_Migration)
 
 
 def vmi_name_of(raw: bytes) -> str:
     """Return the name of the VMI that a migration moves."""
-    return _named_decoder.decode(raw).spec.vmi_name
+    return _decoder.decode(raw).spec.vmi_name
 
 
-def migrations_of(migrations: Cache, vmi: Key, made: Key | None) -> list[VirtualMachineInstanceMigration]:
-    """List the migrations of a VMI. made: the last one that this process created; the index may not have it yet."""
-    keys = {*migrations.indexed(BY_VMI, str(vmi)), *([] if made is None else [made])}
+def migrations_of(migrations: Cache, vmi: Key, created: Key | None) -> list[VirtualMachineInstanceMigration]:
+    """List the migrations of a VMI. created: the last one by this process; the index may not have it yet."""
+    keys = {*migrations.indexed(BY_VMI, str(vmi)), *([] if created is None else [created])}
     decoded = []
     for raw in map(migrations.get, sorted(keys)):
         try:

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Selects the MigrationPolicy of a migration and merges its settings. Pure, except that a namespace may be read.
+"""Selects the MigrationPolicy of a migration and merges its settings. Pure, except that it may read a namespace.
 
-A policy matches if the VMI and its namespace have all labels that it selects by. The policy with the most labels wins;
+A policy matches if the VMI and its namespace have all labels of its selectors. The policy with the most labels wins;
 then the one with the most VMI labels; then the first by name.
 """
 
@@ -40,8 +40,8 @@ def choose(
 
 
 def _order(policy: MigrationPolicy) -> tuple[int, int, str]:
-    own = len(policy.spec.selectors.virtual_machine_instance_selector)
-    return -own - len(policy.spec.selectors.namespace_selector), -own, policy.metadata.name
+    vmi_labels = len(policy.spec.selectors.virtual_machine_instance_selector)
+    return -vmi_labels - len(policy.spec.selectors.namespace_selector), -vmi_labels, policy.metadata.name
 
 
 def merge(policy: MigrationPolicy | None, settings: MigrationConfiguration) -> MigrationConfiguration:
@@ -76,14 +76,14 @@ class Policies:
 
     async def of(self, vmi: VirtualMachineInstance) -> MigrationPolicy | None:
         """Return the policy of a VMI. Reads its namespace if a policy selects by namespace labels."""
-        policies, meta = self._known(), vmi.metadata
+        policies, meta = self._readable(), vmi.metadata
         namespace: Mapping[str, str] = {}
         if any(policy.spec.selectors.namespace_selector for policy in policies):
             raw = await self._api.get(NAMESPACE, Key("", meta.namespace))
             namespace = decode(raw, _Namespace).metadata.labels
         return choose(policies, meta.labels, namespace)
 
-    def _known(self) -> list[MigrationPolicy]:
+    def _readable(self) -> list[MigrationPolicy]:
         policies = []
         for key in sorted(self._policies.keys()):
             raw = self._policies.get(key)

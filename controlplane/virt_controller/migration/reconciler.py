@@ -72,7 +72,7 @@ class MigrationReconciler:
         self._launcher_image = launcher_image
         self._image_pull_secrets = image_pull_secrets
         self._read_claims = claims
-        self._kept_from = excluded_nodes
+        self._excluded_nodes = excluded_nodes
         self._node_labels = node_labels
         self._enqueue: Callable[[Key], None] = lambda _key: None
         self._state = ControllerState()
@@ -188,7 +188,7 @@ class MigrationReconciler:
             image=self._launcher_image,
             image_pull_secrets=self._image_pull_secrets,
             claims=NO_CLAIMS if vmi is None else self._read_claims(namespace, vmi.spec.volumes),
-            excluded_nodes=self._kept_from(),
+            excluded_nodes=self._excluded_nodes(),
             source_labels=NO_LABELS if vmi is None else self._node_labels(vmi.status.node_name),
         )
 

@@ -69,39 +69,39 @@ def blocks_others(uid: str, entries: Iterable[QueueEntry], settings: MigrationCo
 
 
 def should_yield(uid: str, entries: Iterable[QueueEntry], settings: MigrationConfiguration) -> bool:
-    """Tell whether this migration, whose target Pod is not up, has to give its place to another namespace.
+    """Tell whether this migration, whose target Pod is not up, has to yield to one of another namespace.
 
-    One migration yields at a time: the oldest of the namespace with the most places. It never yields to a lower
-    priority, nor to a namespace that would have as many places afterwards: no namespace loses its only place.
+    One migration yields at a time: the oldest of the namespace with the most running migrations. It never yields to a
+    lower priority, nor to a namespace that would then have as many: no namespace loses its only migration.
     """
     queue = list(entries)
     begun = [entry for entry in queue if not entry.is_waiting]
-    places = Counter(entry.namespace for entry in begun)
+    counts = Counter(entry.namespace for entry in begun)
 
     def is_due(blocked: QueueEntry) -> bool:
         successors = [
             entry
             for entry in queue
             if entry.is_waiting
-            and places[entry.namespace] + 1 < places[blocked.namespace]
+            and counts[entry.namespace] + 1 < counts[blocked.namespace]
             and entry.order[0] <= blocked.order[0]
         ]
         return blocks_others(blocked.migration.metadata.uid, [*begun, *successors], settings)
 
     due = [entry for entry in begun if entry.migration.status.phase == SCHEDULING and is_due(entry)]
-    first = min(due, key=lambda entry: (-places[entry.namespace], *entry.order[1:]), default=None)
+    first = min(due, key=lambda entry: (-counts[entry.namespace], *entry.order[1:]), default=None)
     return first is not None and first.migration.metadata.uid == uid
 
 
 def next_to_begin(
     entries: Iterable[QueueEntry], settings: MigrationConfiguration, *, trying: str = ""
 ) -> list[QueueEntry]:
-    """List the migrations that may begin now, in order. trying: UID of a migration that counts as able even if
+    """List the migrations that may begin now, in order. trying: UID of a migration that counts as ready even if
     refused.
     """
     queue = list(entries)
     begun = [entry for entry in queue if not entry.is_waiting]
-    able = [
+    ready = [
         entry
         for entry in queue
         if entry.is_waiting and entry.source and (entry.can_begin or entry.migration.metadata.uid == trying)
@@ -109,7 +109,7 @@ def next_to_begin(
     free = settings.parallel_migrations_per_cluster - len(begun)
     outbound = Counter(entry.source for entry in begun)
     chosen: list[QueueEntry] = []
-    for entry in _in_turns(able, begun):
+    for entry in _alternating(ready, begun):
         if len(chosen) >= free:
             break
         if outbound[entry.source] < settings.parallel_outbound_migrations_per_node:
@@ -118,16 +118,16 @@ def next_to_begin(
     return chosen
 
 
-def _in_turns(waiting: Iterable[QueueEntry], begun: Iterable[QueueEntry]) -> list[QueueEntry]:
-    """Sort by priority, then in turns by namespace, counting the places that each namespace has already."""
-    places = Counter(entry.namespace for entry in begun)
+def _alternating(waiting: Iterable[QueueEntry], begun: Iterable[QueueEntry]) -> list[QueueEntry]:
+    """Sort by priority, then alternate between namespaces. The running migrations of each namespace count."""
+    counts = Counter(entry.namespace for entry in begun)
     numbered: list[tuple[int, int, QueueEntry]] = []
     for entry in sorted(waiting, key=lambda entry: entry.order):
-        numbered.append((entry.order[0], places[entry.namespace], entry))
-        places[entry.namespace] += 1
+        numbered.append((entry.order[0], counts[entry.namespace], entry))
+        counts[entry.namespace] += 1
     return [
-        queued
-        for _rank, __, queued in sorted(
+        entry
+        for _rank, __, entry in sorted(
             numbered, key=lambda numbered_entry: (numbered_entry[0], numbered_entry[1], numbered_entry[2].order)
         )
     ]

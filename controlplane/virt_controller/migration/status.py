@@ -47,7 +47,7 @@ YIELD_SECONDS = 180.0
 """Limit for a target Pod that does not come up while a namespace with fewer running migrations waits. It also bounds
 the annotations of a target Pod without a node that blocks others."""
 LONGEST_SECONDS = 3600.0
-"""Upper bound of the annotations: a waiting target Pod uses one of the cluster's few places."""
+"""Upper bound of the annotations: a waiting target Pod takes one of the few parallel migrations."""
 UNSCHEDULABLE_TIMEOUT = "kubevirt.io/migrationUnschedulablePodTimeoutSeconds"
 PENDING_TIMEOUT = "kubevirt.io/migrationPendingPodTimeoutSeconds"
 
@@ -60,7 +60,7 @@ class NextPhase(NamedTuple):
 
 
 def derive_status(world: World, problem: RefusedStep[Action] | None) -> VirtualMachineInstanceMigrationStatus | None:
-    """Return the status to write; None if it is written already."""
+    """Return the status to write; None if the written status is right."""
     old = world.migration.status
     if old.phase not in NEXT:
         return None
@@ -85,9 +85,9 @@ def next_phase(world: World) -> NextPhase:
 
 def why_failed(world: World) -> str:
     """Return why the migration has failed; "" if it has not. The first match wins."""
-    state, by_instance = world.state, unconfirmed_failure(world)
-    if by_instance:
-        return by_instance if world.is_vmi_confirmed else ""
+    state, vmi_failure = world.state, unconfirmed_failure(world)
+    if vmi_failure:
+        return vmi_failure if world.is_vmi_confirmed else ""
     if world.is_committed:
         return ""
     if state is not None:
@@ -98,7 +98,7 @@ def why_failed(world: World) -> str:
 def unconfirmed_failure(world: World) -> str:
     """Return why the cached VMI ends the migration; "" if it does not.
 
-    The API server has to confirm it: the cache may predate the migration or the hand-over.
+    The API server has to confirm this VMI: the cache may predate the migration or the hand-over.
     """
     vmi, is_mine = world.vmi, world.state is not None
     if world.is_committed:
@@ -138,8 +138,8 @@ def _why_late(world: World) -> str:
         return ""
     if world.should_yield and _is_past(world, SCHEDULING, YIELD_SECONDS):
         return YIELDS_TO_NAMESPACE
-    usual, upper_bound = (BLOCKING_SECONDS, YIELD_SECONDS) if world.blocks_others else (UNSCHEDULABLE_SECONDS, inf)
-    limit = min(upper_bound, _limit(world, UNSCHEDULABLE_TIMEOUT, usual))
+    default, upper_bound = (BLOCKING_SECONDS, YIELD_SECONDS) if world.blocks_others else (UNSCHEDULABLE_SECONDS, inf)
+    limit = min(upper_bound, _limit(world, UNSCHEDULABLE_TIMEOUT, default))
     if not pod.spec.node_name and _is_past(world, SCHEDULING, limit):
         return UNSCHEDULABLE_BLOCKS_OTHERS if world.blocks_others else UNSCHEDULABLE
     return LATE if _is_past(world, SCHEDULING, _limit(world, PENDING_TIMEOUT, PENDING_SECONDS)) else ""
@@ -173,9 +173,9 @@ def seconds_left(world: World) -> float | None:
     return None
 
 
-def _limit(world: World, annotation: str, usual: float) -> float:
+def _limit(world: World, annotation: str, default: float) -> float:
     text = world.migration.metadata.annotations.get(annotation, "")
-    return min(LONGEST_SECONDS, float(text)) if text.isascii() and text.isdecimal() and len(text) < 99 else usual
+    return min(LONGEST_SECONDS, float(text)) if text.isascii() and text.isdecimal() and len(text) < 99 else default
 
 
 def _unset(_unused: World) -> str:
@@ -183,8 +183,8 @@ def _unset(_unused: World) -> str:
 
 
 def _pending(world: World) -> str:
-    is_there = (world.target or world.unowned_target) is not None
-    return SCHEDULING if is_there or world.has_created_target or world.state is not None else PENDING
+    has_target = (world.target or world.unowned_target) is not None
+    return SCHEDULING if has_target or world.has_created_target or world.state is not None else PENDING
 
 
 def _scheduling(world: World) -> str:
@@ -249,5 +249,5 @@ def _conditions(
     if refused and problem is not None and "exceeded quota" in str(problem.error):
         condition = Condition(type=BY_QUOTA, status="True", reason="ExceededQuota", message=str(problem.error)[:1024])
         return conditions.put(listed, condition, stamp)
-    is_made = new.phase not in (UNSET, PENDING)
-    return conditions.remove(listed, BY_QUOTA) if is_made else listed
+    is_target_created = new.phase not in (UNSET, PENDING)
+    return conditions.remove(listed, BY_QUOTA) if is_target_created else listed

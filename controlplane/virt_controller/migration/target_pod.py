@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The target Pod of a migration: a launcher Pod with additional constraints. Pure.
 
-Its container disks are pinned to the digests that the source's Pod reports: a tag may refer to another image by now,
-and the guest would continue with a different disk. Its node has a CPU that can run the guest.
+Its container disks are pinned to the digests that the source Pod reports: a tag may refer to another image by now, and
+the guest would continue with a different disk. Its node selector requires a CPU that can run the guest.
 """
 
 from __future__ import annotations
@@ -57,20 +57,20 @@ def build_target_pod(
             migration=migration.metadata.name,
             migration_uid=world.uid,
             node_selector=migration.spec.added_node_selector,
-            needs=_needs(vmi, source, source_labels),
+            needs=_cpu_labels(vmi, source, source_labels),
         ),
     )
     return built if source is None else _pinned(built, source)
 
 
-def _needs(vmi: VirtualMachineInstance, source: Pod | None, labels: Mapping[str, str]) -> dict[str, str]:
+def _cpu_labels(vmi: VirtualMachineInstance, source: Pod | None, labels: Mapping[str, str]) -> dict[str, str]:
     """Return the node labels of CPUs that can run the guest; empty if the guest is emulated."""
     if source is None or not source.was_given(KVM_DEVICE):
         return {}
     cpu = vmi.spec.domain.cpu
     model = "" if cpu is None else cpu.model
-    chosen = source.spec.node_selector if MIGRATION_JOB in source.metadata.labels else {}
-    return needed_at_target(model, own=vmi.spec.node_selector, of_pod=chosen, of_node=labels)
+    former_target_labels = source.spec.node_selector if MIGRATION_JOB in source.metadata.labels else {}
+    return needed_at_target(model, own=vmi.spec.node_selector, of_pod=former_target_labels, of_node=labels)
 
 
 def _pinned(body: Json, source: Pod) -> Json:
@@ -89,9 +89,9 @@ def _pin(reference: str, reported: str) -> str:
     """
     repository, _unused, digest = reported.partition(DIGEST)
     is_digest = len(digest) == 64 and set(digest) <= set("0123456789abcdef")
-    own = _repository_of(reference)
-    is_same = is_digest and DIGEST not in reference and _in_full(repository) == _in_full(own)
-    return f"{own}{DIGEST}{digest}" if is_same else reference
+    own_repository = _repository_of(reference)
+    is_same = is_digest and DIGEST not in reference and _in_full(repository) == _in_full(own_repository)
+    return f"{own_repository}{DIGEST}{digest}" if is_same else reference
 
 
 def _repository_of(reference: str) -> str:

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Cache of unfinished migrations, to apply limits without reading all finished ones. No I/O.
 
-Own writes count at once. Decoded objects are cached and decoded again when their bytes change.
+It sees this process's own writes at once. It caches decoded objects, and decodes them again when their bytes change.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from controlplane.engine.read_your_writes import ReadYourWritesCache
 from controlplane.virt_controller.migration.scheduling import QueueEntry, is_over
 from controlplane.virt_controller.migration.world import can_move, target_name
 
-_Known = tuple[bytes, VirtualMachineInstanceMigration]
-_Instance = tuple[bytes, VirtualMachineInstance]
+_CachedMigration = tuple[bytes, VirtualMachineInstanceMigration]
+_CachedVmi = tuple[bytes, VirtualMachineInstance]
 
 
 class UnfinishedMigrations:
@@ -30,8 +30,8 @@ class UnfinishedMigrations:
         self._migrations = migrations
         self._vmis = vmis
         self._has_pod = has_pod
-        self._known: dict[Key, _Known] = {}
-        self._instances: dict[Key, _Instance] = {}
+        self._cached_migrations: dict[Key, _CachedMigration] = {}
+        self._cached_vmis: dict[Key, _CachedVmi] = {}
         self._refused: set[Key] = set()
         migrations.subscribe(self._changed)
 
@@ -45,7 +45,7 @@ class UnfinishedMigrations:
 
     def entries(self) -> Iterator[QueueEntry]:
         """List the unfinished migrations."""
-        for key in list(self._known):
+        for key in list(self._cached_migrations):
             migration = self._read(key)
             if migration is not None:
                 yield self._entry(key, migration)
@@ -56,13 +56,13 @@ class UnfinishedMigrations:
         if vmi is None:
             return QueueEntry(migration, "", can_begin=False)
         state = vmi.status.migration_state
-        is_this_one = state is not None and state.migration_uid == meta.uid
-        is_in_another = state is not None and state.is_under_way and not is_this_one
+        is_own = state is not None and state.migration_uid == meta.uid
+        is_in_another = state is not None and state.is_under_way and not is_own
         name = target_name(vmi.metadata.name, vmi.metadata.uid, meta.uid)
         return QueueEntry(
             migration,
-            state.source_node if state is not None and is_this_one else vmi.status.node_name,
-            # A cancelled migration does not begin: it must not take another one's turn.
+            state.source_node if state is not None and is_own else vmi.status.node_name,
+            # A cancelled migration does not begin: it must not delay another one.
             can_begin=can_move(vmi)
             and not is_in_another
             and key not in self._refused
@@ -75,22 +75,22 @@ class UnfinishedMigrations:
         raw = self._migrations.get(key)
         if raw is None:
             return None
-        cached = self._known[key]
+        cached = self._cached_migrations[key]
         if raw is not cached[0]:
             try:
-                cached = self._known[key] = raw, decode(raw, VirtualMachineInstanceMigration)
+                cached = self._cached_migrations[key] = raw, decode(raw, VirtualMachineInstanceMigration)
             except DecodeError:
                 return None
         return None if is_over(cached[1]) else cached[1]
 
     def _instance(self, key: Key) -> VirtualMachineInstance | None:
-        raw, cached = self._vmis.get(key), self._instances.get(key)
+        raw, cached = self._vmis.get(key), self._cached_vmis.get(key)
         if raw is None:
-            self._instances.pop(key, None)
+            self._cached_vmis.pop(key, None)
             return None
         if cached is None or raw is not cached[0]:
             try:
-                cached = self._instances[key] = raw, decode_vmi(raw)
+                cached = self._cached_vmis[key] = raw, decode_vmi(raw)
             except DecodeError:
                 return None
         return cached[1]
@@ -101,9 +101,9 @@ class UnfinishedMigrations:
         except DecodeError:
             migration = None
         if after is not None and migration is not None and not is_over(migration):
-            self._known[key] = after, migration
+            self._cached_migrations[key] = after, migration
             return
         self._refused.discard(key)
-        former = self._known.pop(key, None)
+        former = self._cached_migrations.pop(key, None)
         if former is not None:
-            self._instances.pop(Key(key.namespace, former[1].spec.vmi_name), None)
+            self._cached_vmis.pop(Key(key.namespace, former[1].spec.vmi_name), None)

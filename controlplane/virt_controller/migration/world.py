@@ -44,7 +44,7 @@ class World:
     blocks_others: bool = False
     """No node fits its Pod, and other migrations could begin without it."""
     should_yield: bool = False
-    """A namespace with fewer places has to wait because of this one."""
+    """A namespace with fewer running migrations has to wait because of this one."""
     others: tuple[VirtualMachineInstanceMigration, ...] = ()
     """Other migrations of the same VMI."""
     now: float
@@ -70,14 +70,14 @@ class World:
     @property
     def state(self) -> MigrationState | None:
         """The VMI's migrationState if it belongs to this migration, else None."""
-        moving = None if self.vmi is None else self.vmi.status.migration_state
-        return moving if moving is not None and moving.migration_uid == self.uid else None
+        state = None if self.vmi is None else self.vmi.status.migration_state
+        return state if state is not None and state.migration_uid == self.uid else None
 
     @property
     def other_under_way(self) -> bool:
         """Tell whether another migration of the VMI is under way."""
-        moving = None if self.vmi is None else self.vmi.status.migration_state
-        return moving is not None and moving.is_under_way and moving.migration_uid != self.uid
+        state = None if self.vmi is None else self.vmi.status.migration_state
+        return state is not None and state.is_under_way and state.migration_uid != self.uid
 
     @property
     def preceding_migration(self) -> VirtualMachineInstanceMigration | None:
@@ -134,8 +134,10 @@ class World:
 
 
 def is_made_for(pod: Pod, vmi: VirtualMachineInstance, migration_uid: str) -> bool:
-    """Tell whether a Pod with a target's name was created for the migration: the VMI controls it, or its owner was
-    removed."""
+    """Tell whether a Pod with a target's name was created for the migration.
+
+    Then the VMI controls it, or its owner reference was removed.
+    """
     return is_controlled(pod, vmi) or is_unowned_target(pod, migration_uid)
 
 
@@ -147,7 +149,7 @@ def is_unowned_target(pod: Pod, migration_uid: str) -> bool:
 def can_move(vmi: VirtualMachineInstance | None) -> bool:
     """Tell whether the VMI has a running guest that is to keep running, on the node that its status names.
 
-    A guest that has left its node cannot be moved: the next hand-over would overwrite where it went.
+    A guest that has left its node cannot be moved: the next hand-over would overwrite its new node.
     """
     is_to_run = vmi is not None and vmi.status.phase == RUNNING and vmi.metadata.deletion_timestamp is None
     return vmi is not None and is_to_run and not awaits_commit(vmi)
@@ -159,7 +161,7 @@ def awaits_commit(vmi: VirtualMachineInstance) -> bool:
 
 
 def _rank(migration: VirtualMachineInstanceMigration) -> tuple[bool, str, str]:
-    """Order of precedence among a VMI's unfinished migrations: one that has begun, then the oldest."""
+    """Order of a VMI's unfinished migrations: one that has begun comes first, then the oldest."""
     meta = migration.metadata
     return migration.status.phase in (UNSET, PENDING), meta.creation_timestamp or "", meta.uid
 

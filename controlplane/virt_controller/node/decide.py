@@ -16,15 +16,15 @@ LONGEST_SECONDS = 120
 
 
 def decide(world: World) -> Plan[Action]:
-    """Mark a node unschedulable when its virt-handler has been silent for the whole duration of its Lease."""
+    """Make a node unschedulable when its virt-handler has been silent for the whole duration of its Lease."""
     if not world.takes_machines:
         return Plan()
     duration = duration_seconds(world.lease)
     remaining = duration - world.unrenewed_for
     if remaining > 0:
         return Plan(requeue_after=remaining)
-    what = "its Lease was not renewed" if world.lease is not None else "it has no Lease"
-    return Plan((MarkUnschedulable(f"virt-handler is silent: {what} for {duration} s"),))
+    cause = "its Lease was not renewed" if world.lease is not None else "it has no Lease"
+    return Plan((MarkUnschedulable(f"virt-handler is silent: {cause} for {duration} s"),))
 
 
 def duration_seconds(lease: Lease | None) -> int:

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """How long each node's Lease has not been renewed, by this process's own clock. It decides nothing.
 
-The time in a Lease comes from another host's clock, so it is compared only with its former value. Only the time since
-this process leads counts.
+The time in a Lease comes from another host's clock, so it is only compared with its former value. Only the time since
+this process became the leader counts.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ class LeaseObservations:
     """Each node's last renewal, and when (monotonic) this process first observed it."""
 
     def __init__(self) -> None:
-        self._seen: dict[str, tuple[Renewal | None, float]] | None = None
+        self._renewals: dict[str, tuple[Renewal | None, float]] | None = None
 
     def begin(self) -> None:
         """Start to observe."""
-        self._seen = {}
+        self._renewals = {}
 
     def observe(self, node: str, renewal: Renewal | None, monotonic: float) -> float:
-        """Note the renewal of a Lease; return for how many seconds it has not changed. 0 before `begin`."""
-        if self._seen is None:
+        """Record the renewal of a Lease; return for how many seconds it has not changed. 0 before `begin`."""
+        if self._renewals is None:
             return 0.0
-        former, since = self._seen.setdefault(node, (renewal, monotonic))
+        former, since = self._renewals.setdefault(node, (renewal, monotonic))
         if former != renewal:
             since = monotonic
-            self._seen[node] = (renewal, since)
+            self._renewals[node] = (renewal, since)
         return monotonic - since
 
     def forget(self, node: str) -> None:
-        if self._seen is not None:
-            self._seen.pop(node, None)
+        if self._renewals is not None:
+            self._renewals.pop(node, None)

@@ -41,7 +41,7 @@ class NodeReconciler:
         leases.subscribe(self._lease_changed)
 
     def begin(self) -> None:
-        """Start to observe the Leases: only the time since this process leads counts."""
+        """Start to observe the Leases: only the time since this process became the leader counts."""
         self._lease_observations.begin()
 
     def observe(self, key: Key) -> World | None:
@@ -62,7 +62,9 @@ class NodeReconciler:
         await self._confirm(key, world.lease)
         patch = {"metadata": {"labels": {SCHEDULABLE: "false"}}}
         await self._api.patch(NODE, key, patch, subresource="status", uid=meta.uid)
-        message = f"No new virtual machines are sent here: {action.because}. Those that run are not touched."
+        message = (
+            f"No new virtual machines are scheduled to this node: {action.because}. Running ones are not affected."
+        )
         self._events.record(Regarding(NODE, key, meta.uid), "Warning", REASON, message)
 
     async def _confirm(self, key: Key, lease: Lease | None) -> None:

@@ -3,6 +3,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Orphans: the remains of a migration whose object was deleted before its end, because its finalizer was removed.
 
-world, decide: pure. reconciler: reads the caches, writes. The key is a VMI. The package migration cleans up existing
-migrations.
+world, decide: pure. reconciler: reads the caches, writes. The key is a VMI. The package migration cleans up after
+migrations that exist.
 """

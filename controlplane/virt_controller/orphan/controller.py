@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The orphan controller: how it is built, and what enqueues a VMI that may have leftovers of a lost migration."""
+"""The orphan controller: how it is built, and what enqueues a VMI that may have remains of a deleted migration."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What to do about the remains of a deleted migration. Pure. The migration ends like a cancelled one.
 
-A guest that was sent already is not touched: the source's report decides which Pod owns the run.
+A guest that was already sent is not affected: the source's report decides which Pod owns the run.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from controlplane.virt_controller.migration.world import (
 )
 from controlplane.virt_controller.orphan.world import Action, World
 
-GONE = "its migration is gone"
+GONE = "its migration was deleted"
 
 
 def decide(world: World) -> Plan[Action]:

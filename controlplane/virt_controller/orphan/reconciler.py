@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The orphan controller: reads the caches into a World, writes. It decides nothing.
 
-A deletion is recognized without a request. Every object that refers to a migration was written after the migration. So
-a cache of migrations that has read up to that object and lacks the migration has read its deletion.
+It recognizes a deletion without a request. Every object that refers to a migration was written after the migration. So
+if the cache of migrations has reached that object's resourceVersion and lacks the migration, the migration was deleted.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class OrphanReconciler:
         to them."""
         self._read = 0
         vmis.subscribe(self._forget)
-        migrations.on_resource_version(self._read_on)
+        migrations.on_resource_version(self._on_resource_version)
 
     def enqueue_by(self, enqueue: Callable[[Key], None]) -> None:
         """Set the callback that enqueues VMIs when the cache of migrations has read far enough."""
@@ -69,12 +69,12 @@ class OrphanReconciler:
     def observe(self, key: Key) -> World | None:
         """Read the caches; None without an orphan. Unavailable until they are synced."""
         if not (self._vmis.synced and self._pods.synced and self._migrations.synced):
-            raise Unavailable(f"cannot judge what migrations have left of {key}: the caches are not synced yet")
+            raise Unavailable(f"cannot judge the remains of migrations of {key}: the caches are not synced yet")
         raw = self._vmis.get(key)
         try:
             vmi = None if raw is None else decode_vmi(raw)
         except DecodeError as error:
-            log.warning("object left alone: it does not fit its schema", extra={"key": str(key), "error": str(error)})
+            log.warning("object skipped: it does not fit its schema", extra={"key": str(key), "error": str(error)})
             return None
         if vmi is None or not vmi.status.active_pods or is_final(vmi.status.phase):
             self._unconfirmed.pop(key, None)  # the VMI controller cleans up after a run that is over
@@ -128,15 +128,17 @@ class OrphanReconciler:
         self._events.record(Regarding.of(world.vmi), "Warning", reason, str(problem.error))
 
     async def _delete(self, world: World, action: DeleteTarget) -> None:
-        """Delete the target Pod, unless the API server's VMI shows that the guest may be in it: the cache may predate
-        the hand-over. Raises Conflict then.
+        """Delete the target Pod. Raises Conflict if the VMI, read from the API server, shows that the guest may be in
+        it: the cached VMI may predate the hand-over.
         """
         try:
             vmi = decode_vmi(await self._api.get(VIRTUAL_MACHINE_INSTANCE, world.vmi.metadata.key))
         except NotFound as error:
-            raise Conflict(f"cannot delete Pod {action.name}: its instance is gone, and it goes with it") from error
+            raise Conflict(
+                f"cannot delete Pod {action.name}: its instance was deleted, which deletes the Pod"
+            ) from error
         if may_have_guest(vmi, action.uid):
-            raise Conflict(f"cannot delete Pod {action.name}: the guest may be there")
+            raise Conflict(f"cannot delete Pod {action.name}: the guest may run in it")
         try:
             await self._api.delete(POD, Key(world.vmi.metadata.namespace, action.name), uid=action.uid)
         except NotFound:
@@ -144,7 +146,7 @@ class OrphanReconciler:
         message = f"Deleted pod {action.name}: {action.because}"
         self._events.record(Regarding.of(world.vmi), "Normal", "SuccessfulDelete", message, occurrence=action.uid)
 
-    def _read_on(self, resource_version: int) -> None:
+    def _on_resource_version(self, resource_version: int) -> None:
         before, self._read = self._read, resource_version
         for key, unseen in list(self._unconfirmed.items()):
             if any(before < version <= resource_version for version in unseen.values()):

@@ -44,12 +44,12 @@ class World:
 
     @property
     def left(self) -> list[Pod]:
-        """List the Pods without a guest, now and later, that no migration cleans up."""
+        """List the Pods that have no guest and get none, and that no migration cleans up."""
         return [
             pod
             for pod in self.spare
             if not may_have_guest(self.vmi, pod.uid)
-            and not self._is_cared_for(pod)
+            and not self._is_cleaned_up_by_migration(pod)
             and not pod.is_deleting
             and pod.uid not in self.deletes_sent
         ]
@@ -59,14 +59,17 @@ class World:
         """Tell whether the VMI has the target node's label."""
         return MIGRATION_TARGET_NODE in self.vmi.metadata.labels
 
-    def _is_cared_for(self, pod: Pod) -> bool:
+    def _is_cleaned_up_by_migration(self, pod: Pod) -> bool:
         """Tell whether an existing migration has the Pod as its target or source."""
         job, state = pod.metadata.labels.get(MIGRATION_JOB, ""), self.vmi.status.migration_state
-        done = [migration for migration in self.migrations if migration.status.phase == SUCCEEDED]
-        is_target = bool(job) and job not in self.gone and job not in {migration.metadata.uid for migration in done}
+        succeeded = [migration for migration in self.migrations if migration.status.phase == SUCCEEDED]
+        is_target = (
+            bool(job) and job not in self.gone and job not in {migration.metadata.uid for migration in succeeded}
+        )
         is_source = state is not None and state.source_pod_uid == pod.uid and state.migration_uid not in self.gone
-        ended = (migration.status.migration_state for migration in done)
-        return is_target or is_source or any(past is not None and past.source_pod_uid == pod.uid for past in ended)
+        last_states = (migration.status.migration_state for migration in succeeded)
+        is_old_source = any(last is not None and last.source_pod_uid == pod.uid for last in last_states)
+        return is_target or is_source or is_old_source
 
 
 def may_have_guest(vmi: VirtualMachineInstance, pod: str) -> bool:

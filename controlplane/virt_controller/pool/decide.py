@@ -54,7 +54,7 @@ def _deletes(world: World) -> tuple[Action, ...]:
 
 
 def _updates(world: World) -> tuple[Action, ...]:
-    """Give all VMs the template at once: no guest stops."""
+    """Write the template into all VMs at once: no guest stops."""
     pool, because = world.owner.metadata.name, "the template has changed"
     outdated = (member for member in _updatable(world) if member.revision != world.revision)
     numbered = ((member, number_of(pool, member.metadata.name)) for member in outdated)
@@ -80,8 +80,8 @@ def _restarts(world: World) -> tuple[Action, ...]:
 
 def _restart(member: Member, run: Run) -> Action:
     if has_other_volumes(run.template_hash, member.template_hash):
-        return DeleteMember(member, "its DataVolumes are to be others", is_update=True)
-    return RestartVm(member, run, "it runs from another template")
+        return DeleteMember(member, "the template has other DataVolumes", is_update=True)
+    return RestartVm(member, run, "it runs with another template")
 
 
 def _outdated(world: World) -> Iterator[tuple[Member, Run]]:
@@ -92,7 +92,7 @@ def _outdated(world: World) -> Iterator[tuple[Member, Run]]:
 
 
 def _unavailable(world: World) -> int:
-    """Count the members that should run and are not ready for any reason, and the missing ones."""
+    """Count the missing members, and those that should run and are not ready for any reason."""
     going = sum(member.is_kept_running for member in world.going)
     return (
         max(0, world.missing)

@@ -55,7 +55,7 @@ class World(SetWorld[VirtualMachinePool, Member]):
 
 @dataclass(frozen=True, slots=True)
 class UpdateVm:
-    """Give a VM the pool's template."""
+    """Write the pool's template into a VM."""
 
     member: Member
     number: int

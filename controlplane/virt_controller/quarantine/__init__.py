@@ -10,10 +10,10 @@
     decide               pure
     reconciler           observe -> decide -> apply, for all Nodes at once
 
-A failure is attributed to a node if only the node can be the cause and the same run has started on another node: a run
-that fails everywhere is no node's fault. A quarantine needs three machines of two namespaces within ten minutes, and no
-guest that started there since. At most half of the nodes are quarantined. All Nodes share one key, so decisions
-are made one at a time; a new leader waits until the writes of the former one have taken effect.
+A failure is attributed to a node if only the node can be the cause and the same run has started on another node: if a
+run fails on all nodes, none is the cause. A quarantine needs failures of three machines of two namespaces within ten
+minutes, and no guest that started there since. At most half of the nodes are quarantined. All Nodes share one key, so
+there is one decision at a time; a new leader waits until the writes of the former one have taken effect.
 
-Running guests on a quarantined node are not touched, nor are other Pods.
+A quarantine affects neither running guests nor other Pods.
 """

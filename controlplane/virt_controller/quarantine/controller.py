@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The quarantine controller: how it is built, and what enqueues the judgement of all nodes."""
+"""The quarantine controller: how it is built, and what enqueues its only key."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _all_nodes(_key: Key, _before: bytes | None, _after: bytes | None) -> Iterat
 
 
 def sources(_deps: Dependencies, reconciler: QuarantineReconciler, enqueue: Enqueue) -> None:
-    """The reconciler follows Nodes and VMIs itself, and enqueues when a judgement may change."""
+    """The reconciler subscribes to Nodes and VMIs itself, and enqueues when a decision may change."""
     reconciler.enqueue_by(enqueue)
 
 

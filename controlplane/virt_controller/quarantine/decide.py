@@ -23,17 +23,17 @@ SETTLE_SECONDS = 60.0
 
 
 def decide(world: World) -> Plan[Action]:
-    """Choose one action. Of two nodes to quarantine, the second one is judged again after the first."""
-    releases = [Release(node, "its time is over") for node in world.nodes if _is_over(world, node)]
+    """Choose one action. If two nodes are to be quarantined, the second one is judged again after the first."""
+    releases = [Release(node, "its quarantine has ended") for node in world.nodes if _is_over(world, node)]
     if releases:
         return Plan((releases[0],))
     next_end = _next_end(world)
-    deserving = _deserving(world)
-    if not deserving:
+    failing = _failing_nodes(world)
+    if not failing:
         return Plan(requeue_after=next_end)
     if world.leading_for < SETTLE_SECONDS:
         return Plan(requeue_after=SETTLE_SECONDS - world.leading_for)
-    worst = max(deserving, key=lambda node: len(_machines(node.failures)))
+    worst = max(failing, key=lambda node: len(_machines(node.failures)))
     staying = staying_without(world, worst)
     if staying is None:
         return Plan((WriteStatus("too few nodes would remain"),), requeue_after=next_end)
@@ -41,22 +41,22 @@ def decide(world: World) -> Plan[Action]:
 
 
 def staying_without(world: World, candidate: ObservedNode) -> tuple[str, ...] | None:
-    """Return the nodes that take machines without this one; None if fewer than half would."""
+    """Return the other nodes that take machines; None if fewer than half of the nodes would take machines."""
     fit = [node for node in world.nodes if node.is_fit]
     staying = tuple(node.name for node in fit if node.mark is None and node.name != candidate.name)
     return staying if len(staying) * 2 >= len(fit) else None
 
 
 def newly_withheld(world: World) -> tuple[ObservedNode, ...]:
-    """Return the nodes that are spared because too few nodes would remain, if that is not reported yet."""
+    """Return the nodes that are not quarantined because too few nodes would remain, if that is not reported yet."""
     if world.leading_for < SETTLE_SECONDS:
         return ()
-    spared = (node for node in _deserving(world) if staying_without(world, node) is None)
+    spared = (node for node in _failing_nodes(world) if staying_without(world, node) is None)
     return tuple(node for node in spared if world.withheld.get(node.name) != node.failures)
 
 
 def seconds_left(world: World, node: ObservedNode) -> float | None:
-    """Return the rest of a quarantine by virt-controller: by its time, or by how long this process has seen it."""
+    """Return the rest of a quarantine by virt-controller: by its time, or by how long this process has observed it."""
     until = None if node.mark is None else parse_label(node.mark)
     return None if until is None else min(until - world.now, world.seconds - node.quarantined_for)
 
@@ -71,8 +71,8 @@ def _next_end(world: World) -> float | None:
     return min(ends, default=None)
 
 
-def _deserving(world: World) -> list[ObservedNode]:
-    """Return the nodes with enough recent failures, each with only those."""
+def _failing_nodes(world: World) -> list[ObservedNode]:
+    """Return the nodes with enough recent failures, without their older failures."""
     judged = (replace(node, failures=_recent(world, node)) for node in world.nodes if node.mark is None and node.is_fit)
     return [node for node in judged if world.seconds > 0 and _is_enough(world, node.failures)]
 
@@ -92,4 +92,4 @@ def _machines(failures: tuple[AttributedFailure, ...]) -> set[str]:
 
 def _why(failures: tuple[AttributedFailure, ...]) -> str:
     reasons = ", ".join(sorted({failure.reason for failure in failures}))
-    return f"runs of {len(_machines(failures))} machines did not begin here ({reasons}) and came up elsewhere"
+    return f"runs of {len(_machines(failures))} machines failed here ({reasons}) and started on other nodes"

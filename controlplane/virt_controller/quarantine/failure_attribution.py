@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Runs that failed on a node and started on another, as this process observed them. It decides nothing.
 
-Only observed changes count: if a VMI runs already when the watch begins, it is unknown when it started. Every replica
-observes, so the next leader knows what the former one knew. The number of failures per node is bounded.
+Only observed changes count: if a VMI already runs when the watch begins, it is unknown when it started. Every replica
+observes, so the next leader has the same failures as the former one. The number of failures per node is bounded.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from controlplane.api.objects.resources import Key
 from controlplane.api.objects.vmi.status import FailedAttempt
 
 MAX_FAILURES_PER_NODE = 64
-_MENTION = b'"failedAttempts"'
+_FIELD = b'"failedAttempts"'
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class AttributedFailure:
     vmi: Key
     uid: str
     machine: str
-    """Namespace and name of the VMI's owner, or of the VMI. It counts once, even if it is recreated."""
+    """Namespace and name of the VMI's owner, or of the VMI. A machine counts once, even if it is recreated."""
     reason: str
     at: float
     """When (monotonic) the run started elsewhere."""
@@ -68,8 +68,8 @@ class FailureAttribution:
             self.changed()
 
     def note(self, before: bytes | None, after: bytes | None, monotonic: float) -> None:
-        """Note a change of a VMI. Only the change to Running counts."""
-        if before is None or after is None or not (self._by_node or _MENTION in after):
+        """Record a change of a VMI. Only the change to Running counts."""
+        if before is None or after is None or not (self._by_node or _FIELD in after):
             return
         new = _decoder.decode(after)
         if new.status.phase != RUNNING or _decoder.decode(before).status.phase != SCHEDULED:

@@ -34,7 +34,7 @@ DOUBTFUL = "NodeQuarantineDoubtful"
 WITHHELD = "NodeNotQuarantined"
 RELEASED = "NodeReleased"
 Withheld = tuple[ObservedNode, ...]
-"""Spared nodes to report."""
+"""Nodes to report that are not quarantined because too few nodes would remain."""
 
 
 class QuarantineReconciler:
@@ -58,8 +58,8 @@ class QuarantineReconciler:
         self._configuration = configuration
         self._enqueue = enqueue
         self._failures = FailureAttribution(changed=lambda: self._enqueue(ALL_NODES))
-        self._marked: dict[str, tuple[str, float]] = {}
-        """By node: its label's value, and since when (monotonic) this process has observed it."""
+        self._label_values: dict[str, tuple[str, float]] = {}
+        """By node: its label's value, and when (monotonic) this process first observed that value."""
         self._withheld: dict[str, tuple[AttributedFailure, ...]] = {}
         self._leading_since: float | None = None
         nodes.subscribe(self._node_changed)
@@ -82,7 +82,7 @@ class QuarantineReconciler:
         monotonic, vmis = self._clock.monotonic(), self._vmis.keys()
         read = ((key.name, self._nodes.get(key)) for key in sorted(self._nodes.keys()))
         return World(
-            nodes=tuple(self._known(name, raw, monotonic) for name, raw in read if raw is not None),
+            nodes=tuple(self._observed_node(name, raw, monotonic) for name, raw in read if raw is not None),
             now=self._clock.now(),
             monotonic=monotonic,
             leading_for=monotonic - self._leading_since,
@@ -101,18 +101,21 @@ class QuarantineReconciler:
             case Release():
                 await self._write(action.observed.node, None)
                 self._record_event(
-                    action.observed.node, "Normal", RELEASED, f"Machines are sent here again: {action.because}."
+                    action.observed.node,
+                    "Normal",
+                    RELEASED,
+                    f"Machines are scheduled to this node again: {action.because}.",
                 )
 
     def derive_status(self, world: World, _problem: RefusedStep[Action] | None) -> Withheld | None:
         return newly_withheld(world) or None
 
     async def write_status(self, _world: World, status: Withheld) -> None:
-        """Record Events about the spared nodes."""
+        """Record Events about the nodes that are not quarantined."""
         for node in status:
             self._withheld[node.name] = node.failures
-            text = "Runs do not begin here. Machines are still sent, else fewer than half of the nodes would stay."
-            self._record_event(node.node, "Warning", WITHHELD, f"{text} Look at the node.")
+            text = "Runs fail on this node. It still takes machines, because too few nodes would remain without it."
+            self._record_event(node.node, "Warning", WITHHELD, f"{text} Check the node.")
 
     def report_refusal(self, _world: World, problem: RefusedStep[Action]) -> None:
         log.warning("refused", extra={"error": str(problem.error)})
@@ -122,13 +125,15 @@ class QuarantineReconciler:
         await self._confirm(action)
         until = render_label(action.until)
         text = (
-            f"No new virtual machines are sent to node {node.metadata.name} until {until}: {action.because}. "
-            f"To send them again before: kubectl label node {node.metadata.name} {QUARANTINED}-"
+            f"No new virtual machines are scheduled to node {node.metadata.name} until {until}: {action.because}. "
+            f"To end this earlier: kubectl label node {node.metadata.name} {QUARANTINED}-"
         )
         try:
             await self._write(node, until)
         except Unavailable as error:
-            self._record_event(node, "Warning", DOUBTFUL, f"Whether this holds is not known ({error}). {text}")
+            self._record_event(
+                node, "Warning", DOUBTFUL, f"It is unknown whether this has taken effect ({error}). {text}"
+            )
             raise
         self._record_event(node, "Warning", QUARANTINED_REASON, text)
         for failure in failures:
@@ -141,7 +146,7 @@ class QuarantineReconciler:
             try:
                 node = decode(await self._api.get(NODE, Key("", name)), Node)
             except NotFound:
-                raise Conflict(f"node {name} is gone meanwhile") from None
+                raise Conflict(f"node {name} was deleted meanwhile") from None
             if label_of(node) is not None or not ObservedNode(node=node).is_fit:
                 raise Conflict(f"node {name} takes no machines any more")
 
@@ -157,26 +162,26 @@ class QuarantineReconciler:
         regarding, occurrence = Regarding(NODE, Key("", meta.name), meta.uid), meta.resource_version
         self._events.record(regarding, kind, reason, message, occurrence=occurrence)
 
-    def _known(self, name: str, raw: bytes, monotonic: float) -> ObservedNode:
+    def _observed_node(self, name: str, raw: bytes, monotonic: float) -> ObservedNode:
         node = decode(raw, Node)
-        since = self._see(name, label_of(node), monotonic)
+        since = self._observe_label(name, label_of(node), monotonic)
         return ObservedNode(node=node, failures=self._failures.of(name), quarantined_for=monotonic - since)
 
-    def _see(self, name: str, mark: str | None, monotonic: float) -> float:
-        """Note the label's value; return since when (monotonic) the label has it."""
+    def _observe_label(self, name: str, mark: str | None, monotonic: float) -> float:
+        """Record the label's value; return when (monotonic) the label got it."""
         if mark is None:
-            self._marked.pop(name, None)
+            self._label_values.pop(name, None)
             return monotonic
-        if self._marked.get(name, ("", 0.0))[0] != mark:
-            self._marked[name] = mark, monotonic
-        return self._marked[name][1]
+        if self._label_values.get(name, ("", 0.0))[0] != mark:
+            self._label_values[name] = mark, monotonic
+        return self._label_values[name][1]
 
     def _node_changed(self, key: Key, before: bytes | None, after: bytes | None) -> None:
         old, new = (None if raw is None else _fingerprint(raw) for raw in (before, after))
         if old == new:
             return
         mark = None if new is None else new[0]
-        self._see(key.name, mark, self._clock.monotonic())
+        self._observe_label(key.name, mark, self._clock.monotonic())
         if (None if old is None else old[0]) != mark or new is None:
             self._failures.forget(key.name)  # virt-controller or an administrator changed the label
             self._withheld.pop(key.name, None)

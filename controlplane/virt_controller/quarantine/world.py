@@ -22,7 +22,7 @@ class ObservedNode:
     node: Node
     failures: tuple[AttributedFailure, ...] = ()
     quarantined_for: float = 0.0
-    """Seconds for which this process has observed its present label."""
+    """Seconds for which this process has observed its current label."""
 
     @property
     def name(self) -> str:
@@ -53,7 +53,7 @@ class World:
     seconds: int
     """How long a quarantine lasts; 0 disables it."""
     withheld: Mapping[str, tuple[AttributedFailure, ...]] = field(default_factory=dict)
-    """By node: the failures for which it was reported as spared."""
+    """By node that is not quarantined: the failures for which that was reported."""
 
 
 @dataclass(frozen=True, slots=True)

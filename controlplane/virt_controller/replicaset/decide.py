@@ -40,8 +40,8 @@ def _scale_out(world: World) -> Plan[MemberAction]:
 
 
 def _deletes(world: World, surplus: int) -> tuple[MemberAction, ...]:
-    """Delete surplus members and those to replace. The latter are deleted at once: they may count against a quota."""
+    """Delete surplus members, and members to replace: at once, because they may count against a quota."""
     because = compare_counts(world)
     surplus_members = (DeleteMember(member, because) for member in world.counted[:surplus])
-    replaced = (DeleteMember(member, "it is replaced: its run is over, or ends") for member in world.spent)
+    replaced = (DeleteMember(member, "it is replaced: its run is over or is ending") for member in world.spent)
     return (*surplus_members, *replaced)

@@ -1,12 +1,12 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Events of the reconcilers: recorded while they work, sent in the background. Nothing waits for an Event.
+"""Events of the reconcilers. A reconciler records an Event and does not wait; a task sends it in the background.
 
 One occurrence is one Event, even if it is recorded again within REPEAT_SECONDS. Two occurrences are two Events, even
 with the same message. A lasting state has no occurrence: its Events differ by the message, which may contain changing
-numbers of the server, so it gets at most VARIANTS Events within REPEAT_SECONDS. Namespaces take turns; when the queue
-is full, the namespace with the most queued Events loses its oldest one.
+numbers of the server, so it gets at most VARIANTS Events within REPEAT_SECONDS. Sending alternates between namespaces.
+When the queue is full, the namespace with the most queued Events loses its oldest one.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class EventRecorder:
         if not occurrence and not self._is_below_variants(_digest(regarding.uid, reason), now):
             return
         self._recorded.put(digest, now, now)
-        # It contains the time, because a state that outlasts REPEAT_SECONDS gets another Event.
+        # It contains the time, because a state that lasts longer than REPEAT_SECONDS gets another Event.
         once = f"{occurrence} {self._clock.now():.3f}"
         event = QueuedEvent(_object_reference(regarding), EventSpec(reason, message, kind, once=once))
         self._queue.put(regarding.key.namespace, event)
@@ -143,7 +143,7 @@ T = TypeVar("T")
 
 
 class _EventQueue:
-    """A queue per namespace. take() takes from each namespace in turn, so a busy one delays no other."""
+    """A queue per namespace. take() alternates between namespaces, so a busy one delays no other."""
 
     def __init__(self) -> None:
         self._by_namespace: OrderedDict[str, deque[QueuedEvent]] = OrderedDict()
@@ -192,9 +192,9 @@ class _RecentCache(Generic[T]):
             self._entries.popitem(last=False)
 
 
-def _digest(*words: str) -> bytes:
-    """Return a short key: messages may be kilobytes long, and thousands are kept."""
-    return hashlib.sha256("\0".join(words).encode(errors="replace")).digest()[:16]
+def _digest(*parts: str) -> bytes:
+    """Return a short key: messages may be kilobytes long, and the cache has thousands of keys."""
+    return hashlib.sha256("\0".join(parts).encode(errors="replace")).digest()[:16]
 
 
 def _object_reference(regarding: Regarding) -> Json:

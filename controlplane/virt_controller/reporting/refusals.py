@@ -9,7 +9,7 @@ from controlplane.engine.errors import ApiError, Forbidden, Invalid, Throttled, 
 
 
 def explain_refusal(error: ApiError, *, is_create: bool) -> str:
-    """Return the server's error and the remedy. is_create: the refused object was made from spec.template."""
+    """Return the server's error and the remedy. is_create: the refused object was built from spec.template."""
     remedy = _remedy(error, is_create=is_create)
     return f"{error}; {remedy}" if remedy else str(error)
 
@@ -17,13 +17,13 @@ def explain_refusal(error: ApiError, *, is_create: bool) -> str:
 def _remedy(error: ApiError, *, is_create: bool) -> str:
     match error:
         case Forbidden():
-            return "look at the namespace's ResourceQuota, and at what virt-controller's account may do"
+            return "check the namespace's ResourceQuota, and the permissions of virt-controller's account"
         case Invalid() if is_create:
             return "correct spec.template"
         case Invalid():
             return "compare the installed CRDs with the control plane's version"
         case WebhookFailed():
-            return "look at the Pods behind that webhook, or at its configuration"
+            return "check the Pods that serve that webhook, and its configuration"
         case Throttled():
-            return "it is tried again by itself"
+            return "virt-controller retries it"
     return ""

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """PersistentVolumeClaims: the reader that controllers use, and the index of VMs and VMIs by claim.
 
-A claim that is not in the cache yet looks like one that does not exist: its addition enqueues the objects that name it.
+A claim that is not in the cache yet counts as missing. When it is added, it enqueues the objects that name it.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def claims_of_vmi(partial: PartialObject) -> Iterable[str]:
 
 
 def _names_claims(partial: PartialObject) -> bool:
-    """Test cheaply whether an object may name claims: most need no decoding then."""
+    """Test cheaply whether an object may name claims: then most objects need no decoding."""
     return any(field in partial.raw for field in _VOLUME_FIELDS)
 
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""DataVolumes as controllers read them: from a cache that runs only while the cluster serves the kind (CDI)."""
+"""Reads DataVolumes for controllers, from a cache that runs only while the cluster serves the kind (CDI)."""
 
 from __future__ import annotations
 
@@ -65,8 +65,8 @@ def _read(raw: bytes) -> DataVolume | None:
 def filled_by(volume: Volume, claims: Claims, data_volumes: DataVolumeLookup) -> str | None:
     """Name the DataVolume that fills a volume: the volume names it, or it controls the volume's claim.
 
-    If a DataVolume that a volume names is gone, its claim is full: CDI deletes finished DataVolumes and keeps their
-    claims.
+    If a DataVolume that a volume names does not exist any more, its claim is filled: CDI deletes finished DataVolumes
+    and keeps their claims.
     """
     name = claim_name(volume)
     if name is None:

@@ -54,16 +54,17 @@ async def adopt_data_volume(api: Api, world: World, name: str) -> None:
 def record_import_failure(events: Events, world: World, status: VirtualMachineStatus) -> None:
     """Record why CDI cannot fill a DataVolume, when the VM's printable status changes to that."""
     is_error = status.printable_status == printable_statuses.DATA_VOLUME_ERROR
-    trouble = import_failure_of(world)
-    if is_error and trouble is not None and world.vm.status.printable_status != status.printable_status:
-        message = f"DataVolume {trouble[0]} cannot be filled: {trouble[1][:512]}"
+    failure = import_failure_of(world)
+    if is_error and failure is not None and world.vm.status.printable_status != status.printable_status:
+        name, cause = failure
+        message = f"DataVolume {name} cannot be filled: {cause[:512]}"
         events.record(Regarding.of(world.vm), "Warning", FAILED_DATA_VOLUME_IMPORT, message)
 
 
 async def _confirm_vm(api: Api, vm: VirtualMachine, *, is_unchanged: bool = False) -> None:
-    """Confirm that the VM can own it and (is_unchanged) still has the observed template. Raises Conflict."""
+    """Confirm that the VM can own a DataVolume and (is_unchanged) has the observed template. Raises Conflict."""
     key = Key(vm.metadata.namespace, vm.metadata.name)
     fresh = decode_vm(await api.get(VIRTUAL_MACHINE, key)).metadata
     can_own = fresh.uid == vm.metadata.uid and fresh.deletion_timestamp is None
     if not can_own or (is_unchanged and fresh.generation != vm.metadata.generation):
-        raise Conflict(f"cannot give VirtualMachine {key} a DataVolume: the VM is going, gone or was changed meanwhile")
+        raise Conflict(f"cannot give VirtualMachine {key} a DataVolume: the VM was deleted or changed meanwhile")

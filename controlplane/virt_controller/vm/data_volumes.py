@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The DataVolumes of a VM: which to create or adopt, whether the VM can start, and what the status reports. Pure.
 
-Those of the VM's templates belong to it: each is created once, under the template's name; one of that name without a
-controller is adopted. Other DataVolumes that the volumes name are only read.
+The VM owns the DataVolumes of its templates: it creates each once, under the template's name, and adopts one of that
+name that has no controller. It only reads other DataVolumes that the volumes name.
 """
 
 from __future__ import annotations
@@ -44,18 +44,18 @@ def next_data_volume_action(world: World, *, is_to_run: bool) -> CreateDataVolum
         return None  # a DataVolume that the cache lacks may exist
     if not is_to_run and world.vm.metadata.annotations.get(WHEN_STARTED) == "false":
         return None
-    for name in _made(world):
+    for name in _template_names(world):
         data_volume = world.data_volumes.by_name.get(name)
         if data_volume is None:
-            return CreateDataVolume(name, because="the VM has a template of it and none exists")
+            return CreateDataVolume(name, because="the VM has a template for it and none exists")
         if controller_of(data_volume.metadata) is None and data_volume.metadata.deletion_timestamp is None:
-            return AdoptDataVolume(name, because="a DataVolume of its name belongs to nobody")
+            return AdoptDataVolume(name, because="a DataVolume of its name has no owner")
     return None
 
 
 def is_ready(world: World) -> bool:
     """Tell whether the DataVolumes of the VM's templates allow creating the VMI."""
-    return all(_is_startable(world, name) for name in _made(world))
+    return all(_is_startable(world, name) for name in _template_names(world))
 
 
 def _is_startable(world: World, name: str) -> bool:
@@ -65,7 +65,7 @@ def _is_startable(world: World, name: str) -> bool:
 
 def why_unusable(world: World) -> str | None:
     """Return why DataVolumes of the VM's templates cannot be created or used; None if they can."""
-    names = _made(world)
+    names = _template_names(world)
     if names and not world.data_volumes.is_served:
         return "the cluster does not serve DataVolumes (cdi.kubevirt.io/v1beta1); install CDI"
     for name in names:
@@ -102,7 +102,7 @@ def import_failure_of(world: World) -> tuple[str, str] | None:
 
 
 def build_data_volume(vm: VirtualMachine, template: DataVolumeTemplate) -> dict[str, Any]:
-    """Build a DataVolume's manifest. Its claim is bound at once, because no Pod of ours would be its first consumer."""
+    """Build a DataVolume's manifest. CDI binds its claim at once: no Pod of ours would be its first consumer."""
     spec, metadata = dict(template.spec), template.metadata
     priority = vm.spec.template.spec.priority_class_name
     if priority and not spec.get("priorityClassName"):
@@ -121,7 +121,7 @@ def build_data_volume(vm: VirtualMachine, template: DataVolumeTemplate) -> dict[
     }
 
 
-def _made(world: World) -> tuple[str, ...]:
+def _template_names(world: World) -> tuple[str, ...]:
     return tuple(template.metadata.name for template in world.vm.spec.data_volume_templates)
 
 

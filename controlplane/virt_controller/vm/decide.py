@@ -47,7 +47,7 @@ ORPHAN_FINALIZER = "orphan"
 """The API server sets it on an object that is deleted with propagation Orphan."""
 
 WORDS = 512
-"""Limit of a guest's or launcher's message in an Event, in characters. An Event holds 1024."""
+"""Characters of a guest's or launcher's message in an Event. An Event's limit is 1024."""
 
 
 def decide(world: World) -> Plan[Action]:
@@ -69,13 +69,13 @@ def decide(world: World) -> Plan[Action]:
 
 
 def _first(world: World) -> Action | None:
-    """Return what has to be done before anything is started or stopped."""
+    """Return the action that has to come before any start or stop; None if there is none."""
     if VM_FINALIZER not in world.vm.metadata.finalizers:
-        return AddFinalizer(because="its instance must go first when it is deleted")
+        return AddFinalizer(because="its instance must be deleted before it")
     if world.claim is Ownership.ORPHAN and world.vmi is not None and world.vmi.metadata.deletion_timestamp is None:
-        return AdoptVmi(because="an instance of its name belongs to nobody")
+        return AdoptVmi(because="an instance of its name has no owner")
     if world.is_in_doubt:
-        return ConfirmVmi(because="what the cache has of the instance is older than the request")
+        return ConfirmVmi(because="the cached instance is older than the request")
     because = why_drop(world)
     if because is None:
         return None
@@ -84,7 +84,7 @@ def _first(world: World) -> Action | None:
 
 
 def why_start(world: World) -> str | None:
-    """Return why a VMI has to be created now that there is none; None if it has not."""
+    """Return why a missing VMI has to be created; None if it does not."""
     match world.vm.run_strategy:
         case "Always":
             return f"run strategy is {ALWAYS} and no instance exists"
@@ -131,7 +131,7 @@ def _without_instance(world: World) -> Plan[Action]:
         return Plan()  # their changes enqueue the VM
     create = CreateVmi(because, is_paused=is_next_paused(world))
     if has_stale_stop(world):
-        return Plan((WriteStatus("the stop that is done must not meet the next instance"), create))
+        return Plan((WriteStatus("a stop that is done must not stop the next instance"), create))
     return Plan((create,))
 
 
@@ -148,15 +148,15 @@ def _with_instance(world: World, own: VirtualMachineInstance) -> Plan[Action]:
 
 
 def _record_first(world: World, own: VirtualMachineInstance) -> str | None:
-    """Return what the status has to record before the VMI, which shows it, is deleted; None if nothing."""
+    """Return what the status has to record before the VMI is deleted; None if nothing. Only the VMI shows it."""
     if is_failed_start(world, own) and not is_recorded(world, own):
-        return "the failed start is counted while its instance is there"
+        return "the failed start is counted before its instance is deleted"
     if needs_rerun_request(world, own):
-        return "the next run is requested while the failed instance exists"
+        return "the next run is requested before the failed instance is deleted"
     if has_answered_start(world):
-        return "the start that this instance has answered must not bring another"
+        return "the start that created this instance must not create another"
     if world.vm.run_strategy == RERUN_ON_FAILURE != world.vm.status.run_strategy:
-        return "the strategy was acted on: what follows is no first start"
+        return "the strategy has taken effect: the next start is not its first"
     return None
 
 
@@ -167,7 +167,7 @@ def _end(world: World) -> Plan[Action]:
     if ORPHAN_FINALIZER in finalizers and world.own is not None:
         # The garbage collector cannot do this. While it discovers a new kind, it may see the VM before the VMI, find
         # nothing to orphan, and then delete the VMI because its owner is gone.
-        return Plan((ReleaseVmi(because="its VM is deleted and leaves it behind"),))
+        return Plan((ReleaseVmi(because="its VM is deleted and orphans it"),))
     if world.own is None:
         return Plan((RemoveFinalizer(because="it is deleted and has no instance"),))
     if world.is_stopping:

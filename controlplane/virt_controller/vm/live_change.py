@@ -5,8 +5,8 @@
 
 As in KubeVirt, a change is written only if no other field has changed: the VMI has a hash of the other fields, and a
 change that needs a restart waits as a whole. Nothing is written during a migration, because its target Pod was built
-from the present spec. More sockets wait until the former ones are plugged, because sockets cannot be unplugged. Memory
-does not wait: otherwise a change that fits no node could never be corrected.
+from the current spec. A change of sockets waits until the former change is done, because sockets cannot be unplugged. A
+change of memory does not wait: otherwise one that fits no node could never be corrected.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ def is_only_live(world: World, own: VirtualMachineInstance) -> bool:
 
 
 def refuse_sockets(world: World, own: VirtualMachineInstance) -> str:
-    """Return why the guest does not get the template's sockets while it runs; "" if it does or has them."""
+    """Return why the guest cannot get the template's sockets while it runs; "" if it can or has them."""
     current, wanted = _cpu(own.spec), _cpu(next_run(world))
-    sockets, most = max(wanted.sockets, 1), current.max_sockets
+    sockets, maximum = max(wanted.sockets, 1), current.max_sockets
     if sockets == max(current.sockets, 1):
         return ""
     features, migratable = (
@@ -59,11 +59,11 @@ def refuse_sockets(world: World, own: VirtualMachineInstance) -> str:
         conditions.find(own.status.conditions, condition_types.LIVE_MIGRATABLE),
     )
     reasons = {
-        "none are taken away while it runs": sockets < max(current.sockets, 1),
-        f"it can have {most} at most while it runs (maxSockets)" if most else "it was started without room for more": (
-            sockets > most
-        ),
-        "a guest without ACPI does not hear of more": features is not None and features.acpi.enabled is False,
+        "none can be removed while it runs": sockets < max(current.sockets, 1),
+        f"it can have {maximum} at most while it runs (maxSockets)"
+        if maximum
+        else "it was started without room for more": sockets > maximum,
+        "a guest without ACPI does not notice more": features is not None and features.acpi.enabled is False,
         "it gets more by a migration, and it cannot be migrated": migratable is not None
         and migratable.status == "False",
     }
@@ -71,7 +71,7 @@ def refuse_sockets(world: World, own: VirtualMachineInstance) -> str:
 
 
 def find_change(world: World) -> Json | None:
-    """Return the patch of the VMI; None if there is none, or not yet."""
+    """Return the patch of the VMI; None if there is nothing to change now."""
     own = world.own
     if own is None or own.metadata.annotations.get(TEMPLATE_HASH) == template_hash(world.template):
         return None
@@ -81,16 +81,16 @@ def find_change(world: World) -> Json | None:
     wanted = next_run(world)
     spec = _placement(world, own, wanted)
     added = (max(_cpu(wanted).sockets, 1) - max(_cpu(own.spec).sockets, 1)) * _cpu(own.spec).vcpus_per_socket
-    grown = added_memory(own, wanted)
+    added_bytes = added_memory(own, wanted)
     cpus_wait = added and (cpu_change(own) is not None or refuse_sockets(world, own))
-    if cpus_wait or (grown and refuse_memory(own, wanted)):
-        return {"spec": spec} if spec else None  # both wait: for the former change or for a restart
+    if cpus_wait or (added_bytes and refuse_memory(own, wanted)):
+        return {"spec": spec} if spec else None  # CPUs and memory wait for the former change or for a restart
     annotations: Json = {TEMPLATE_HASH: template_hash(world.template)}
     domain: Json = {}
     if added:
         domain = _with_cpus(world, own.spec.domain, sockets=max(_cpu(wanted).sockets, 1), added=added)
         annotations[CPUS_ADDED] = str(added)
-    if grown:
+    if added_bytes:
         domain = merged(domain, with_memory(own, wanted, world.vm.spec.template.spec.domain.resources))
     if domain:
         spec["domain"] = domain
@@ -121,18 +121,20 @@ def _with_cpus(world: World, domain: DomainSpec, *, sockets: int, added: int) ->
     ratio = max(1, world.configuration.developer_configuration.cpu_allocation_ratio)
     of_template = world.vm.spec.template.spec.domain.resources
     resources = {
-        field: {"cpu": _more(current["cpu"], added * (1000 // ratio))}
+        field: {"cpu": _plus(current["cpu"], added * (1000 // ratio))}
         for field, current, wanted in _amounts(domain.resources, of_template)
         if "cpu" in current and wanted.get("cpu")
     }
     return {"cpu": {"sockets": sockets}, **({"resources": resources} if resources else {})}
 
 
-def _amounts(has: Resources, named: Resources) -> tuple[tuple[str, dict[str, Quantity], dict[str, Quantity]], ...]:
-    return ("requests", has.requests, named.requests), ("limits", has.limits, named.limits)
+def _amounts(
+    current: Resources, template: Resources
+) -> tuple[tuple[str, dict[str, Quantity], dict[str, Quantity]], ...]:
+    return ("requests", current.requests, template.requests), ("limits", current.limits, template.limits)
 
 
-def _more(amount: Quantity, milli: int) -> str:
+def _plus(amount: Quantity, milli: int) -> str:
     return quantity.from_milli(int(quantity.parse(amount) * 1000) + milli)
 
 

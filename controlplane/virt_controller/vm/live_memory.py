@@ -19,27 +19,27 @@ Json = dict[str, Any]
 
 def added_memory(own: VirtualMachineInstance, wanted: VirtualMachineInstanceSpec) -> int:
     """Return by how many bytes the template's memory is larger than the VMI's; negative if it is smaller."""
-    return _named(wanted) - _named(own.spec)
+    return _memory_of(wanted) - _memory_of(own.spec)
 
 
 def refuse_memory(own: VirtualMachineInstance, wanted: VirtualMachineInstanceSpec) -> str:
     """Return why the guest does not get the template's memory while it runs; "" if it does or has it."""
     if not added_memory(own, wanted):
         return ""
-    requested, most = _named(wanted), most_bytes(own.spec.domain)
+    requested, maximum = _memory_of(wanted), most_bytes(own.spec.domain)
     status = own.status.memory
     boot = 0 if status is None else amount_in_bytes(status.guest_at_boot)
     migratable = conditions.find(own.status.conditions, condition_types.LIVE_MIGRATABLE)
     reasons = {
         "it is changed by a migration, and it cannot be migrated": migratable is not None
         and migratable.status == "False",
-        "it was started without room for more": not most or (status is not None and status.guest_requested is None),
-        "what it began with is not known": not boot,
-        f"it can have {quantity.from_bytes(most)} at most while it runs (maxGuest)": requested > most,
-        f"it began with {quantity.from_bytes(boot)}, and no less is possible while it runs": requested < boot,
+        "it was started without room for more": not maximum or (status is not None and status.guest_requested is None),
+        "its memory at boot is unknown": not boot,
+        f"it can have {quantity.from_bytes(maximum)} at most while it runs (maxGuest)": requested > maximum,
+        f"it booted with {quantity.from_bytes(boot)}, and no less is possible while it runs": requested < boot,
     }
     first = next((reason for reason, applies in reasons.items() if applies), "")
-    return first or refuse_room(requested, most)
+    return first or refuse_room(requested, maximum)
 
 
 def with_memory(own: VirtualMachineInstance, wanted: VirtualMachineInstanceSpec, named: Resources) -> Json:
@@ -70,11 +70,11 @@ def has_other_memory(own: VirtualMachineInstance) -> bool:
     return (
         status is not None
         and status.guest_at_boot is not None
-        and amount_in_bytes(status.guest_at_boot) != _named(own.spec)
+        and amount_in_bytes(status.guest_at_boot) != _memory_of(own.spec)
     )
 
 
-def _named(spec: VirtualMachineInstanceSpec) -> int:
+def _memory_of(spec: VirtualMachineInstanceSpec) -> int:
     try:
         return guest_bytes(spec.domain)
     except ValueError:  # validation reports the error

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The fields that upstream changes while a machine runs, and how. Data, by path below spec.template.spec.
 
-BUILT lists the ways that this version has (live_change); every other change needs a restart (restart_required). Each
-row names the fields that its way needs.
+BUILT lists the ways that this version implements (live_change); every other change needs a restart (restart_required).
+Each row names the fields that its way needs.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class How(Enum):
     PLUG_DISKS = auto()
     """Hotpluggable volumes and CD-ROM media are attached and detached, through a second Pod."""
     MIGRATE_VOLUMES = auto()
-    """Claims are replaced by others and their contents are copied, if the machine asks for it."""
+    """Claims are replaced by others and their contents are copied, if updateVolumesStrategy requests it."""
     PLUG_INTERFACES = auto()
     """Interfaces are plugged and unplugged, and links set up and down; by a migration if the Pod needs another
     network.

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The VM controller: reads the caches into a World, writes actions and status. It chooses nothing.
+"""The VM controller: reads the caches into a World, writes actions and status. It decides nothing.
 
 Writes for one VM start, by all components (10 at most; asserted in tests/controlplane/virt_controller/test_budget.py):
 
@@ -120,7 +120,7 @@ class VmReconciler:
             is_delete_sent=vmi is not None and self._vmis.is_delete_sent(key, vmi.metadata.uid),
             **self._volumes(vm),
             configuration=self._configuration(),
-            is_instance_known=self._has_read_so_far(vm, vmi) or self._confirmed.get(key) == meta.resource_version,
+            is_instance_known=self._is_vmi_current(vm, vmi) or self._confirmed.get(key) == meta.resource_version,
         )
 
     def _volumes(self, vm: VirtualMachine) -> dict[str, Any]:
@@ -195,7 +195,7 @@ class VmReconciler:
                 f"cannot remove the finalizer of VirtualMachine {vm.metadata.key}: its instance still exists"
             )
 
-    def _has_read_so_far(self, vm: VirtualMachine, vmi: VirtualMachineInstance | None) -> bool:
+    def _is_vmi_current(self, vm: VirtualMachine, vmi: VirtualMachineInstance | None) -> bool:
         """Tell whether the cached state of the VMI, own writes included, is no older than the VM."""
         versions = vm.metadata.resource_version, vmi.metadata.resource_version if vmi is not None else "0"
         if not all(version.isdecimal() for version in versions):
@@ -204,7 +204,7 @@ class VmReconciler:
         return max(vmi_version, self._vmis.resource_version) >= vm_version
 
     async def _confirm_vmi(self, vm: VirtualMachine) -> None:
-        """Read the VMI from the API server. The read-your-writes cache takes the response in."""
+        """Read the VMI from the API server. The read-your-writes cache stores the response."""
         with suppress(NotFound):
             await self._api.get(VIRTUAL_MACHINE_INSTANCE, vm.metadata.key)
         self._confirmed[vm.metadata.key] = vm.metadata.resource_version
@@ -232,7 +232,7 @@ class VmReconciler:
         )
 
     async def _change(self, world: World, action: ChangeVmi) -> None:
-        """Patch exactly the observed VMI, by the current template."""
+        """Patch the observed version of the VMI, by the current template."""
         await self._confirm_current(world.vm)
         meta = _present(world.own).metadata
         await self._api.patch(
@@ -247,7 +247,9 @@ class VmReconciler:
         vm, vmi = world.vm, _present(world.vmi)
         fresh = decode_vm(await self._api.get(VIRTUAL_MACHINE, vm.metadata.key))
         if fresh.metadata.uid != vm.metadata.uid or fresh.metadata.deletion_timestamp is not None:
-            raise Conflict(f"cannot adopt the instance of VirtualMachine {vm.metadata.key}: the VM is gone or going")
+            raise Conflict(
+                f"cannot adopt the instance of VirtualMachine {vm.metadata.key}: the VM is or will be deleted"
+            )
         others = [encode(owner) for owner in vmi.metadata.owner_references if owner.uid != vm.metadata.uid]
         await self._api.patch(
             VIRTUAL_MACHINE_INSTANCE,
@@ -269,7 +271,7 @@ class VmReconciler:
         )
 
     async def _delete(self, world: World, action: DeleteVmi) -> None:
-        """Delete exactly the observed version: a VMI that has changed (e.g. lost its owner) is kept."""
+        """Delete only the observed version: a VMI that has changed (e.g. lost its owner) stays."""
         vm, vmi = world.vm, _present(world.vmi)
         meta = vmi.metadata
         try:
@@ -312,7 +314,7 @@ def _read(raw: bytes | None, key: Key, read: Callable[[bytes], T]) -> T | None:
     try:
         return None if raw is None else read(raw)
     except DecodeError as error:
-        log.warning("object left alone: it does not fit its schema", extra={"key": str(key), "error": str(error)})
+        log.warning("object skipped: it does not fit its schema", extra={"key": str(key), "error": str(error)})
         return None
 
 

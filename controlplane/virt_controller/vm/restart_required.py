@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Which changes of a VM's template apply at its next start only: pure.
 
-The hash of the template in the VMI shows that something differs. To find the fields, the VMI that would be created now
-is compared with the running one. Only names of fields are reported, because values are the user's.
+The template's hash in the VMI shows that a field differs. To find the fields, this module compares the VMI that would
+be created now with the running one. It reports only names of fields, because values are the user's.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from controlplane.virt_controller.vm.template import template_hash
 from controlplane.virt_controller.vm.world import World
 
 NAMED_FIELDS = 8
-"""Limit of fields that the message names."""
+"""Fields that the message names. The others are counted."""
 SOCKETS, MEMORY = "domain.cpu.sockets", "domain.memory.guest"
 
 
 def restart_required(world: World) -> Condition | None:
-    """Report that the template differs from the running VMI. A VMI that is over or stopping gets no changes anyway.
+    """Report that the template differs from the running VMI. A VMI that is final or stopping gets no changes.
 
     A VMI of an older version has no hash: nothing is reported.
     """
@@ -41,7 +41,7 @@ def restart_required(world: World) -> Condition | None:
     if made_from is None or made_from == template_hash(world.template):
         return None
     if not is_only_live(world, own):
-        message = f"a non-live-updatable field was changed in the template spec{_named(world, own)}"
+        message = f"a non-live-updatable field was changed in the template spec{_field_names(world, own)}"
     elif why := refuse_sockets(world, own):
         message = f"{SOCKETS} was changed in the template spec, and {why}"
     elif why := refuse_memory(own, next_run(world)):
@@ -52,9 +52,9 @@ def restart_required(world: World) -> Condition | None:
     return Condition(type=condition_types.RESTART_REQUIRED, status="True", message=message)
 
 
-def _named(world: World, own: VirtualMachineInstance) -> str:
+def _field_names(world: World, own: VirtualMachineInstance) -> str:
     next_spec = next_run(world)
-    differing = set(_differing(_of_this_template(own.spec, world.vm.spec.template.spec), next_spec))
+    differing = set(_differing(_without_run_requests(own.spec, world.vm.spec.template.spec), next_spec))
     fields = sorted(differing.difference(_consequences(own, differing, next_spec.domain)))
     if not fields:
         return ""  # a field that only a newer version knows
@@ -62,13 +62,13 @@ def _named(world: World, own: VirtualMachineInstance) -> str:
     return f": {', '.join(fields[:NAMED_FIELDS])}{',' if more else ''}{more}"
 
 
-def _of_this_template(
-    runs: VirtualMachineInstanceSpec, template: VirtualMachineInstanceSpec
+def _without_run_requests(
+    running: VirtualMachineInstanceSpec, template: VirtualMachineInstanceSpec
 ) -> VirtualMachineInstanceSpec:
     """Ignore requests for this run alone: a paused start, and a shorter grace period."""
-    is_shorter = runs.grace_period_seconds < template.grace_period_seconds
+    is_shorter = running.grace_period_seconds < template.grace_period_seconds
     return msgspec.structs.replace(
-        runs,
+        running,
         start_strategy=template.start_strategy,
         **({"termination_grace_period_seconds": template.termination_grace_period_seconds} if is_shorter else {}),
     )
@@ -81,20 +81,20 @@ def _consequences(own: VirtualMachineInstance, fields: Collection[str], next_dom
         yield "domain.cpu.maxSockets"
     if is_resized or MEMORY in fields or own.spec.domain.memory is None or own.spec.domain.memory.max_guest is None:
         yield "domain.memory.maxGuest"
-    runs, next_resources = own.spec.domain.resources, next_domain.resources
+    current_resources, next_resources = own.spec.domain.resources, next_domain.resources
     for field, current, next_ in (
-        ("requests", runs.requests, next_resources.requests),
-        ("limits", runs.limits, next_resources.limits),
+        ("requests", current_resources.requests, next_resources.requests),
+        ("limits", current_resources.limits, next_resources.limits),
     ):
         ignored: dict[str, Quantity] = {**({"cpu": 0} if is_grown else {}), **({"memory": 0} if is_resized else {})}
         if ignored and {**current, **ignored} == {**next_, **ignored}:
             yield f"domain.resources.{field}"
 
 
-def _differing(ours: msgspec.Struct, other: msgspec.Struct, path: str = "") -> Iterator[str]:
+def _differing(first: msgspec.Struct, second: msgspec.Struct, path: str = "") -> Iterator[str]:
     """Yield the paths of fields that differ; lists and maps as a whole, because their entries have the user's names."""
-    for field in msgspec.structs.fields(ours):
-        a, b = getattr(ours, field.name), getattr(other, field.name)
+    for field in msgspec.structs.fields(first):
+        a, b = getattr(first, field.name), getattr(second, field.name)
         if a == b:
             continue
         if isinstance(a, msgspec.Struct) and isinstance(b, msgspec.Struct):

@@ -5,8 +5,8 @@
 
 The back-off is 10 s times the square of the failures in a row, plus up to half of that, at most 300 s, as in KubeVirt.
 The random part spreads VMs that failed together. The recorded time of the next start comes from a wall clock, and the
-next leader may have another: a time that is unreadable or further ahead than any back-off is replaced. A fast clock
-shortens one back-off at most.
+next leader's clock may differ: a time that is unreadable or later than any back-off is replaced. A fast clock shortens
+one back-off at most.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ def is_failed_start(world: World, own: VirtualMachineInstance) -> bool:
     A VMI that was deleted first was ended by a user, or by this controller after recording the failure. One that
     succeeded counts only under Always: a guest may power off at once.
     """
-    ended = is_final(own.status.phase) and not own.has_run and not _is_enough(world, own)
+    ended = is_final(own.status.phase) and not own.has_run and not _is_last_run(world, own)
     return ended and world.vm.run_strategy in COUNTED and not world.is_stopping
 
 
-def _is_enough(world: World, own: VirtualMachineInstance) -> bool:
-    """Tell whether no run follows: then there is no back-off, and no failure that would be reported for ever."""
+def _is_last_run(world: World, own: VirtualMachineInstance) -> bool:
+    """Tell whether the VMI succeeded and no run follows. Then a failure would be reported for ever."""
     return own.status.phase == SUCCEEDED and world.vm.run_strategy != ALWAYS
 
 
@@ -53,10 +53,10 @@ def next_start_failure(world: World) -> StartFailure | None:
     own, old = world.own, world.vm.status.start_failure
     if not world.is_strategy_known:
         return old
-    if world.vm.run_strategy not in COUNTED or _is_over(world):
+    if world.vm.run_strategy not in COUNTED or _has_row_ended(world):
         return None
     if own is None or not is_failed_start(world, own) or is_recorded(world, own):
-        return _believable(world, old)
+        return _with_plausible_time(world, old)
     count = (old.consecutive_fail_count if old else 0) + 1
     return StartFailure(
         consecutive_fail_count=count,
@@ -65,17 +65,17 @@ def next_start_failure(world: World) -> StartFailure | None:
     )
 
 
-def _is_over(world: World) -> bool:
-    """Tell whether the loop has ended: the VMI ran or was the last one, or no start follows."""
+def _has_row_ended(world: World) -> bool:
+    """Tell whether the row of failures has ended: the VMI ran or was the last one, or no start follows."""
     own = world.own
-    return (own is not None and (own.has_run or _is_enough(world, own))) or _is_stopped(world)
+    return (own is not None and (own.has_run or _is_last_run(world, own))) or _is_stopped(world)
 
 
 def _is_stopped(world: World) -> bool:
     """Tell whether no start follows by itself: the next one is a user's."""
     strategy, acted_on = world.vm.run_strategy, world.vm.status.run_strategy
-    is_over = world.own is None and world.is_instance_known and not world.pending_requests
-    return is_over and strategy == acted_on == RERUN_ON_FAILURE
+    is_idle = world.own is None and world.is_instance_known and not world.pending_requests
+    return is_idle and strategy == acted_on == RERUN_ON_FAILURE
 
 
 def seconds_to_wait(world: World) -> float:
@@ -94,7 +94,7 @@ def delay_seconds(count: int, *, jitter: float) -> float:
 
 
 def spread(uid: str, count: int) -> float:
-    """Derive the jitter from the VM's UID and its count: the same for every leader."""
+    """Derive the jitter from the VM's UID and its count: all leaders get the same."""
     return int.from_bytes(hashlib.sha256(f"{uid}/{count}".encode()).digest()[:4], "big") / 2**32
 
 
@@ -102,7 +102,7 @@ def _retry_after(world: World, count: int) -> str:
     return format_timestamp(world.now + delay_seconds(count, jitter=spread(world.vm.metadata.uid, count)))
 
 
-def _believable(world: World, failure: StartFailure | None) -> StartFailure | None:
+def _with_plausible_time(world: World, failure: StartFailure | None) -> StartFailure | None:
     if failure is None or failure.retry_after_timestamp is None:
         return failure
     try:

@@ -19,36 +19,36 @@ from controlplane.virt_controller.vm.world import World
 
 
 def why_drop(world: World) -> str | None:
-    """Return why the first request can never be carried out; None if it can, or without one."""
+    """Return why the first request can never be carried out; None if it can, or if there is no request."""
     request = next(iter(world.pending_requests), None)
     if request is None:
         return None
     match request.action, world.vm.run_strategy:
         case "Start", _ if options := _unbuilt(request):
-            return f"starting with {options} is not built in this version"
+            return f"a start with {options} is not implemented in this version"
         case "Start", "Halted" if not switches_on(request, world.vm.metadata.generation):
             return f"run strategy is {HALTED}; start the machine again, or change the strategy"
         case "Stop", "Once":
             return f"run strategy is {ONCE}; switch to {HALTED} to stop the machine"
         case "Start" | "Stop", _:
             return None
-    return "no such request is known to this version; known are Start and Stop"
+    return "this version does not know such a request; it knows Start and Stop"
 
 
 def needs_rerun_request(world: World, own: VirtualMachineInstance) -> bool:
-    """Tell whether a failed run needs another one that is not requested yet.
+    """Tell whether a failed run needs a request for the next run, and there is none yet.
 
-    Under Always another run follows without a request, unless the request has to say that it begins paused.
+    Under Always the next run needs no request, unless it has to begin paused.
     """
     if own.status.phase != FAILED or world.is_stopping or world.pending_requests:
         return False
     strategy = world.vm.run_strategy
-    return strategy == RERUN_ON_FAILURE or (strategy == ALWAYS and _is_owed_paused(world, own))
+    return strategy == RERUN_ON_FAILURE or (strategy == ALWAYS and _must_begin_paused(world, own))
 
 
 def rerun_requests(world: World, own: VirtualMachineInstance) -> tuple[StateChangeRequest, ...]:
-    """Build the requests for another run. With the present VMI, a start alone would count as done."""
-    start = start_request(is_paused=_is_owed_paused(world, own))
+    """Build the requests for another run. While this VMI exists, a start alone would count as done."""
+    start = start_request(is_paused=_must_begin_paused(world, own))
     return StateChangeRequest(action="Stop", uid=own.metadata.uid), start
 
 
@@ -57,7 +57,7 @@ def is_next_paused(world: World) -> bool:
     return world.wants_start and asks_paused(world.pending_requests[0])
 
 
-def _is_owed_paused(world: World, own: VirtualMachineInstance) -> bool:
+def _must_begin_paused(world: World, own: VirtualMachineInstance) -> bool:
     """Tell whether a paused start was requested and its run ended before there was a guest to unpause."""
     is_always_paused = world.vm.spec.template.spec.is_start_paused  # then every run begins paused
     return own.spec.is_start_paused and not own.has_run and not is_always_paused
@@ -79,7 +79,7 @@ def _done(world: World) -> tuple[StateChangeRequest, ...]:
 
 
 def _unbuilt(request: StateChangeRequest) -> str:
-    """Return the options that this version does not know. Ignoring one would start another machine than requested."""
+    """Return the options that this version does not know. A start that ignores one would not be what was requested."""
     supported = {GENERATION} | ({PAUSED} if asks_paused(request) else set())
     options = request.data.items()
     unknown = {name: value for name, value in options if value.lower() != "false" and name not in supported}

@@ -71,7 +71,7 @@ def printable_status(world: World, failure: StartFailure | None) -> str:
         return printable_statuses.TERMINATING
     if own is not None and not is_final(phase):
         return printable_statuses.STOPPING if world.is_stopping else _alive_status(world, own)
-    if cause := _what_it_waits_for(world, ()):
+    if cause := _waiting_status(world, ()):
         return cause
     if failure is not None and failure.consecutive_fail_count > 0 and world.vm.run_strategy in COUNTED:
         return printable_statuses.CRASH_LOOP_BACK_OFF
@@ -85,7 +85,7 @@ def _alive_status(world: World, own: VirtualMachineInstance) -> str:
     if phase == RUNNING and not _is_readiness_late(own):
         is_paused = conditions.is_true(listed, condition_types.PAUSED)
         return printable_statuses.PAUSED if is_paused else printable_statuses.RUNNING
-    if cause := _what_it_waits_for(world, listed):
+    if cause := _waiting_status(world, listed):
         return cause
     if phase in ("", PENDING, SCHEDULING, SCHEDULED, RUNNING):
         return printable_statuses.STARTING
@@ -96,7 +96,7 @@ def _is_migrating(own: VirtualMachineInstance) -> bool:
     return migration_stage(own.status.migration_state, own.status.active_pods) in BEING_SENT
 
 
-def _what_it_waits_for(world: World, listed: conditions.Conditions) -> str:
+def _waiting_status(world: World, listed: conditions.Conditions) -> str:
     """Return the printable status for the reason why the VMI does not run; "" if no reason is known."""
     synchronized = conditions.find(listed, condition_types.SYNCHRONIZED)
     scheduled = conditions.find(listed, condition_types.POD_SCHEDULED)
@@ -139,7 +139,7 @@ def _requests(world: World) -> tuple[StateChangeRequest, ...]:
 
 
 def _recorded_strategy(world: World) -> str:
-    """Record a strategy once it has taken effect: its VMI exists and stays, or it wants none.
+    """Record a strategy once it has taken effect: its VMI exists and stays, or it needs no VMI.
 
     A stopping VMI belongs to the former strategy: the next start is the first one of the new strategy.
     """
@@ -179,7 +179,7 @@ def _instance_generation(world: World) -> int:
 def _conditions(world: World, problem: RefusedStep[Action] | None) -> conditions.Conditions:
     stamp = format_timestamp(world.now)
     vmi_conditions = world.own.status.conditions if world.own is not None else ()
-    listed = conditions.put(_mirrored(world.vm.status.conditions, vmi_conditions), _ready(world.own), stamp)
+    listed = conditions.put(_with_copies_of(world.vm.status.conditions, vmi_conditions), _ready(world.own), stamp)
     own_conditions = {
         condition_types.FAILURE: _failure(world, problem),
         condition_types.RESTART_REQUIRED: restart_required(world),
@@ -189,8 +189,8 @@ def _conditions(world: World, problem: RefusedStep[Action] | None) -> conditions
     return listed
 
 
-def _mirrored(listed: conditions.Conditions, source: conditions.Conditions) -> conditions.Conditions:
-    """Copy the VMI's conditions unchanged, and drop copies of those that it lost."""
+def _with_copies_of(listed: conditions.Conditions, source: conditions.Conditions) -> conditions.Conditions:
+    """Copy the VMI's conditions unchanged, and drop copies of conditions that it does not have any more."""
     by_type = {condition.type: condition for condition in source if condition.type not in KEPT}
     remaining = tuple(
         _newer(condition, by_type.get(condition.type))
@@ -198,14 +198,14 @@ def _mirrored(listed: conditions.Conditions, source: conditions.Conditions) -> c
         if condition.type in KEPT or condition.type in by_type
     )
     kept_types = {condition.type for condition in remaining}
-    return (*remaining, *(mirrored for kind, mirrored in by_type.items() if kind not in kept_types))
+    return (*remaining, *(copied for kind, copied in by_type.items() if kind not in kept_types))
 
 
-def _newer(ours: Condition, theirs: Condition | None) -> Condition:
-    """Keep our condition if the VMI's is equivalent."""
-    if theirs is None or conditions.is_equivalent(ours, theirs):
-        return ours
-    return theirs
+def _newer(current: Condition, of_vmi: Condition | None) -> Condition:
+    """Keep the VM's condition if the VMI's is equivalent."""
+    if of_vmi is None or conditions.is_equivalent(current, of_vmi):
+        return current
+    return of_vmi
 
 
 def _ready(own: VirtualMachineInstance | None) -> Condition:
@@ -235,21 +235,21 @@ def _failure(world: World, problem: RefusedStep[Action] | None) -> Condition | N
         return _failed(refusal.condition, refusal.message)
     strategy = world.vm.run_strategy
     if not world.is_strategy_known:
-        message = f"run strategy {strategy[:64]!r} is not known to this version, nothing is done; "
+        message = f"this version does not know run strategy {strategy[:64]!r} and does nothing; "
         return _failed(
             "UnknownRunStrategy", message + f"upgrade the control plane, or choose one of {', '.join(BUILT)}"
         )
     if world.claim is Ownership.FOREIGN and why_start(world) is not None:
-        message = "cannot create the instance: one of this name exists and belongs to another object; delete it first"
+        message = "cannot create the instance: another object owns an instance of this name; delete that one first"
         return _failed(condition_types.FAILED_CREATE, message)
     obstacle = data_volumes.why_unusable(world)
     if obstacle is not None:
-        return _failed(condition_types.FAILED_DATA_VOLUME_CREATE, f"cannot make its DataVolumes: {obstacle}")
+        return _failed(condition_types.FAILED_DATA_VOLUME_CREATE, f"cannot create its DataVolumes: {obstacle}")
     return _failed_start(world)
 
 
 def _failed_start(world: World) -> Condition | None:
-    """Return why the last start failed until the next one begins: its VMI may be gone by then."""
+    """Return why the last start failed, until the next one begins. The failed VMI may not exist any more."""
     own = world.own
     if own is not None and is_failed_start(world, own):
         synchronized = conditions.find(own.status.conditions, condition_types.SYNCHRONIZED)

@@ -22,8 +22,8 @@ Json = dict[str, Any]
 
 PLACEMENT = ("nodeSelector", "affinity", "tolerations")
 """Fields that constrain the nodes."""
-KEPT = 256
-"""Number of entries in each hash cache."""
+CACHED_HASHES = 256
+"""Entries of each hash cache."""
 
 
 class _Template(msgspec.Struct):
@@ -54,29 +54,29 @@ def plain_template(template: bytes) -> Json:
     return plain
 
 
-@lru_cache(maxsize=KEPT)
+@lru_cache(maxsize=CACHED_HASHES)
 def template_hash(template: bytes) -> str:
     """Hash a template. Order, spacing and nulls make no difference.
 
-    Stored on running VMIs: another algorithm needs another annotation, or all of them would report a restart.
+    Running VMIs store it: another algorithm needs another annotation, or all VMs would report that they need a restart.
     """
     return _hash(plain_template(template))
 
 
-@lru_cache(maxsize=KEPT)
+@lru_cache(maxsize=CACHED_HASHES)
 def fixed_hash(template: bytes) -> str:
     """Hash the fields of a template that cannot change while the machine runs. Stored like template_hash."""
     return _hash(_fixed(template, {"cpu": "sockets", "memory": "guest"}))
 
 
-@lru_cache(maxsize=KEPT)
+@lru_cache(maxsize=CACHED_HASHES)
 def former_fixed_hash(template: bytes) -> str:
-    """Hash as before memory could change: for VMIs that were created then."""
+    """Hash as the version did in which memory could not change, for VMIs that it created."""
     return _hash(_fixed(template, {"cpu": "sockets"}))
 
 
 def _fixed(template: bytes, live: Mapping[str, str]) -> Json:
-    """Return the fields that cannot change live. live: by part of the domain, the field that can."""
+    """Return the fields that cannot change live. live: part of the domain -> its field that can."""
     plain = plain_template(template)
     fixed = {name: value for name, value in plain.items() if name not in PLACEMENT}
     domain = dict(plain.get("domain") or {})

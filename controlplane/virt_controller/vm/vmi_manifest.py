@@ -30,7 +30,7 @@ _START_PAUSED: dict[bool, dict[str, Any]] = {False: {}, True: {"startStrategy": 
 def build_vmi(vm: VirtualMachine, template: bytes, *, is_paused: bool = False) -> dict[str, Any]:
     """Build the VMI's manifest from the stored template (JSON). Defaults are not filled in.
 
-    is_paused: the guest waits for an unpause, whatever the template says.
+    is_paused: the guest starts paused, even if the template does not ask for it.
     """
     spec = plain_template(template)
     domain = spec.get("domain") or {}

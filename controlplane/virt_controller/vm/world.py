@@ -57,8 +57,9 @@ class World:
     configuration: KubeVirtConfiguration = UNCONFIGURED
     """Defaults for fields that the template does not set."""
     is_instance_known: bool = True
-    """`vmi`, or its absence, is no older than the VM: the cache has read that far, or the API server confirmed it.
-    Otherwise a VMI that a request names may be missing here, and a VMI that seems to run may have ended."""
+    """`vmi`, or its absence, is no older than the VM: the cache has reached the VM's resourceVersion, or the API server
+    confirmed it. Otherwise a VMI that a request names may be missing here, and a VMI that seems to run may have ended.
+    """
 
     @property
     def claim(self) -> Ownership:
@@ -66,7 +67,7 @@ class World:
 
     @property
     def own(self) -> VirtualMachineInstance | None:
-        """The VM's VMI; None if there is none or it has another owner or none."""
+        """The VMI if the VM owns it; else None."""
         return self.vmi if self.claim is Ownership.OWN else None
 
     @property
@@ -86,16 +87,16 @@ class World:
     @property
     def pending_requests(self) -> tuple[StateChangeRequest, ...]:
         """Start and stop requests that are not done; all requests if the state of the VMI may be outdated."""
-        return self._left if self.is_instance_known else self.vm.status.state_change_requests
+        return self._open_requests if self.is_instance_known else self.vm.status.state_change_requests
 
     @property
     def is_in_doubt(self) -> bool:
         """Tell whether a request counts as done only because of a VMI state that may be outdated."""
-        return not self.is_instance_known and self._left != self.vm.status.state_change_requests
+        return not self.is_instance_known and self._open_requests != self.vm.status.state_change_requests
 
     @property
-    def _left(self) -> tuple[StateChangeRequest, ...]:
-        # An orphan counts: it is about to be adopted, and a stop request for it must not be lost before.
+    def _open_requests(self) -> tuple[StateChangeRequest, ...]:
+        # An orphan counts: the VM is about to adopt it, and must not lose a stop request for it before.
         vmi = None if self.claim is Ownership.FOREIGN else self.vmi
         uid = vmi.metadata.uid if vmi is not None else None
         return pending(self.vm.status.state_change_requests, uid=uid, is_own=self.own is not None)
@@ -133,7 +134,7 @@ class RemoveFinalizer:
 class CreateVmi:
     because: str
     is_paused: bool = False
-    """The guest waits for an unpause, whatever the template says."""
+    """The guest starts paused, even if the template does not ask for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +178,7 @@ class ChangeVmi:
 
 @dataclass(frozen=True, slots=True)
 class CreateDataVolume:
-    """Create the DataVolume of a template; its name prevents a second one."""
+    """Create the DataVolume of a template, under the template's name, so a second create fails."""
 
     name: str
     because: str

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""State about VMIs that no cache has. It is lost at a restart, and read again then. No I/O.
+"""State about VMIs that no cache has. A restart loses it, and the API server is asked again. No I/O.
 
-It also maps Pods to VMIs: it determines which Pods are read, and which VMIs a change of a Pod enqueues.
+It also maps Pods to VMIs: this determines which Pods are read, and which VMIs a change of a Pod enqueues.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ volume: if the newest Event won, the condition would change each time."""
 
 PodLookup = tuple[bool, frozenset[str], int, bool]
 """Identifies a lookup of a VMI's Pods: whether the VMI is being deleted, its granted Pods, its attempt, and whether a
-Pod of that attempt is known to have existed. An answer for another lookup proves nothing."""
+Pod of that attempt is known to have existed. The result of another lookup proves nothing."""
 
 
 @dataclass(slots=True)
@@ -58,9 +58,9 @@ class VmiState:
     """When (monotonic) the last such Event came."""
     pod_uids: frozenset[str] = frozenset()
     placed: tuple[str, float] = ("", 0.0)
-    """UID of the Pod that is on a node, and since when (monotonic) this process has observed it there."""
+    """UID of the Pod that has a node, and when (monotonic) this process first observed that."""
     dead_since: float = inf
-    """Since when (monotonic) this process knows that the guest is dead."""
+    """When (monotonic) this process learned that the guest is dead."""
 
     def placed_for(self, pod: Pod | None, monotonic: float) -> float:
         """Return for how many seconds a Pod was observed on a node; 0 without a node."""
@@ -105,11 +105,11 @@ class ControllerState:
 
     def __init__(self) -> None:
         self._by_vmi: dict[Key, VmiState] = {}
-        self._looked_at: dict[Key, Key] = {}
-        """VMI by Pod."""
+        self._vmi_by_pod: dict[Key, Key] = {}
+        """Keys of VMIs, by the key of a Pod."""
 
     def of(self, vmi: VirtualMachineInstance) -> VmiState:
-        """Return the state of exactly this VMI, not of a former one of its name."""
+        """Return the state of this VMI, not of a former VMI of its name."""
         key = vmi.metadata.key
         state = self._by_vmi.get(key)
         if state is None or state.uid != vmi.metadata.uid:
@@ -120,11 +120,11 @@ class ControllerState:
     def forget(self, key: Key) -> None:
         state = self._by_vmi.pop(key, None)
         for pod in () if state is None else state.pods:
-            self._looked_at.pop(pod, None)
+            self._vmi_by_pod.pop(pod, None)
 
     def vmi_of(self, pod: Key) -> Key | None:
         """Return the VMI that a Pod of this name concerns."""
-        return self._looked_at.get(pod)
+        return self._vmi_by_pod.get(pod)
 
     def note_pods(self, vmi: VirtualMachineInstance, pods: Collection[Pod]) -> VmiState:
         """Note the Pods of a VMI."""
@@ -133,10 +133,10 @@ class ControllerState:
         state.granted = frozenset(vmi.status.active_pods) | _targets(vmi)
         state.pod_uids = frozenset(pod.uid for pod in pods)
         keys = frozenset({*pod_keys(vmi), *(pod.metadata.key for pod in pods)})
-        for gone in state.pods - keys:
-            self._looked_at.pop(gone, None)
+        for former in state.pods - keys:
+            self._vmi_by_pod.pop(former, None)
         key = vmi.metadata.key
-        self._looked_at.update(dict.fromkeys(keys - state.pods, key))
+        self._vmi_by_pod.update(dict.fromkeys(keys - state.pods, key))
         state.pods = keys
         return state
 
@@ -150,22 +150,22 @@ class ControllerState:
             event = decode(raw, Event)
         except DecodeError:
             return None
-        owner = self._looked_at.get(Key(event.metadata.namespace, event.involved_object.name))
+        owner = self._vmi_by_pod.get(Key(event.metadata.namespace, event.involved_object.name))
         state = None if owner is None else self._by_vmi.get(owner)
         if state is None or event.reason not in EVENT_REASONS:
             return None
-        uid, trouble = event.involved_object.uid, Failure(event.reason, sanitize(event.message))
+        uid, failure = event.involved_object.uid, Failure(event.reason, sanitize(event.message))
         if state.pod_uids and uid not in state.pod_uids:
             return None  # the first Event may come before the Pod is in the cache
-        is_repeated = state.event_troubles.get(uid) == trouble
+        is_repeated = state.event_troubles.get(uid) == failure
         if uid in state.event_troubles and not is_repeated and monotonic - state.event_at < EVENT_HOLD_SECONDS:
             return None
-        state.event_troubles, state.event_at = {uid: trouble}, monotonic
+        state.event_troubles, state.event_at = {uid: failure}, monotonic
         return None if is_repeated else owner
 
     def note_removal(self, key: Key, before: bytes | None, after: bytes | None) -> None:
         """Keep the last state of a removed Pod that had ended: it cannot be read again."""
-        owner = self._looked_at.get(key)
+        owner = self._vmi_by_pod.get(key)
         state = None if owner is None or before is None or after is not None else self._by_vmi.get(owner)
         if state is None or before is None:
             return

@@ -5,8 +5,8 @@
 
 A guest never runs twice. A run has one Pod at a time. The Pod's name is derived from UID and attempt, and the attempt
 is in the status before the Pod is created. The guest starts once, only in the Pod that was granted the start.
-Steps that cannot be undone (declaring the Pod lost, removing the VMI's finalizers) need proof, see evidence. An object
-that a cache lacks, or a 404 of the API server, is no proof of death.
+Steps that cannot be undone (declaring the Pod lost, removing the VMI's finalizers) need proof: see evidence. A missing
+object, in a cache or as a 404 of the API server, does not prove that the guest has ended.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def decide(world: World) -> Plan[Action]:
 def _bring_to_node(world: World) -> Plan[Action]:
     """Bring up a launcher Pod and grant it the start."""
     if VMI_FINALIZER not in world.vmi.metadata.finalizers:
-        return Plan((AddFinalizer(because="its Pod must be gone before it is"),))
+        return Plan((AddFinalizer(because="its Pods must be deleted before it"),))
     if world.problems:
         return Plan((WriteStatus(because="its spec cannot be run"),))
     if world.vmi.status.attempt == 0:
@@ -84,13 +84,13 @@ def _bring_to_node(world: World) -> Plan[Action]:
 
 def _with_pod(world: World, pod: Pod) -> Plan[Action]:
     if not is_adopted(pod, world.vmi):
-        return _claim(pod)
+        return _adopt(pod)
     if find_retriable_failure(world) is not None:
-        return Plan((WriteStatus(because="a further attempt is recorded before this one is given up"),))
+        return Plan((WriteStatus(because="a further attempt is recorded before the Pod of this one is deleted"),))
     if pod.is_deleting or pod.is_over or pod.compute.terminated is not None:
         return Plan((WriteStatus(because="its Pod ended before the guest was started"),))
     if world.must_be_recreated:
-        return Plan((WriteStatus(because="another Pod is recorded before this one, which has no node, is given up"),))
+        return Plan((WriteStatus(because="the next Pod is recorded before this one, which has no node, is deleted"),))
     if pod.is_up:
         return Plan((GrantStart(pod, because="its launcher is up"),))
     return _until_up(world, pod)
@@ -106,24 +106,24 @@ def _until_up(world: World, pod: Pod) -> Plan[Action]:
 
 def _without_pod(world: World) -> Plan[Action]:
     if world.superseded:
-        leaving = [pod for pod in _staying(world) if pod in world.superseded]
+        leaving = [pod for pod in _not_deleted(world) if pod in world.superseded]
         return Plan(tuple(_delete(pod, "a further attempt was begun") for pod in leaving))
     if not world.was_begun:
         if world.attempt > 1 and not world.is_absence_confirmed:
-            return Plan((ConfirmPodsAbsent(because="the Pod of an earlier attempt may only not be seen"),))
-        lacks = _lacks(world)
-        if lacks:
-            return Plan((WriteStatus(because=lacks),))
+            return Plan((ConfirmPodsAbsent(because="the cache may lack the Pod of an earlier attempt"),))
+        because = _why_wait_for_disks(world)
+        if because:
+            return Plan((WriteStatus(because=because),))
         return Plan((CreatePod(world.attempt, because="the run has no launcher Pod yet"),))
     if not world.is_absence_confirmed:
         return Plan((ConfirmPodsAbsent(because="its Pod is not in the cache"),))
     return Plan((WriteStatus(because="its Pod was deleted before the guest was started"),))
 
 
-def _lacks(world: World) -> str:
-    """Return which disk is missing or not filled yet; "" if none."""
+def _why_wait_for_disks(world: World) -> str:
+    """Return why a disk is missing or not filled yet; "" if none is."""
     if world.missing_claims:
-        return "a claim that it names is not there"
+        return "a claim that it names does not exist"
     if world.unfilled:
         return "a DataVolume that it names is not filled"
     return ""
@@ -134,7 +134,7 @@ def _watch(world: World) -> Plan[Action]:
     pod = world.source
     if pod is not None:
         if not is_adopted(pod, world.vmi):
-            return _claim(pod)
+            return _adopt(pod)
         return Plan((*_set_unpaused(world, pod), *_label(world, world.vmi.status.node_name).steps))
     return _look_for_proof(world)
 
@@ -145,12 +145,12 @@ def _look_for_proof(world: World) -> Plan[Action]:
     if isinstance(evidence, Alive):
         return Plan((ConfirmPodsAbsent(because="its Pod is not in the cache"),))
     if isinstance(evidence, Unknown) and node is not None and node.is_to_be_asked_for:
-        return Plan((ConfirmNode(node.name, because="what the cache says of its node would be proof"),))
+        return Plan((ConfirmNode(node.name, because="the cached state of its node would be proof"),))
     return Plan((WriteStatus(because="its Pod is gone from the API"),))
 
 
 def _clean_up(world: World) -> Plan[Action]:
-    return Plan(tuple(_delete(pod, "the run is over and it was never used") for pod in _idle(world)))
+    return Plan(tuple(_delete(pod, "the run is over and this Pod was never used") for pod in _unused_pods(world)))
 
 
 def _end(world: World) -> Plan[Action]:
@@ -160,7 +160,7 @@ def _end(world: World) -> Plan[Action]:
     if world.pods:
         return _end_pods(world)
     if not world.is_absence_confirmed:
-        return Plan((ConfirmPodsAbsent(because="the VMI can only go after its Pod"),))
+        return Plan((ConfirmPodsAbsent(because="the VMI is removed after its Pods"),))
     if is_final(world.vmi.status.phase):
         return Plan((RemoveFinalizers(because="the run is over and no Pod is left"),))
     if world.is_granted:
@@ -171,8 +171,8 @@ def _end(world: World) -> Plan[Action]:
 def _end_pods(world: World) -> Plan[Action]:
     unlabelled = next((pod for pod in world.pods if not is_watched(pod)), None)
     if unlabelled is not None:
-        return _claim(unlabelled)
-    return Plan(tuple(_delete(pod, "its VMI is deleted") for pod in _staying(world)))
+        return _adopt(unlabelled)
+    return Plan(tuple(_delete(pod, "its VMI is deleted") for pod in _not_deleted(world)))
 
 
 class Rule(NamedTuple):
@@ -195,7 +195,7 @@ RULES: dict[str, Rule] = {
 """One row for each phase in controlplane.api.objects.phase.OWNERS."""
 
 
-def _claim(pod: Pod) -> Plan[Action]:
+def _adopt(pod: Pod) -> Plan[Action]:
     return Plan((AdoptPod(pod.metadata.name, pod.uid, because="it lost its label or its owner"),))
 
 
@@ -215,13 +215,13 @@ def _label(world: World, node: str) -> Plan[Action]:
     return Plan((LabelNode(node, because="its Pod was placed there"),))
 
 
-def _idle(world: World) -> list[Pod]:
+def _unused_pods(world: World) -> list[Pod]:
     """List Pods of a finished run in which nothing was started: no other component ends them."""
     granted = () if world.vmi.status.reason in LAUNCHER_WAITS else world.vmi.status.active_pods
-    return [pod for pod in _staying(world) if not pod.is_over and pod.uid not in granted]
+    return [pod for pod in _not_deleted(world) if not pod.is_over and pod.uid not in granted]
 
 
-def _staying(world: World) -> list[Pod]:
+def _not_deleted(world: World) -> list[Pod]:
     return [pod for pod in world.pods if not pod.is_deleting and pod.uid not in world.deletes_sent]
 
 

@@ -3,10 +3,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Evidence whether the guest of a granted Pod is alive. Pure.
 
-Absence is never proof of death. A Pod that the API server does not have was only deleted as an object: its node may be
-cut off and still run the guest. There are four proofs:
+Absence is never proof of death. If the API server does not have a Pod, only the object was deleted: its node may be
+unreachable and still run the guest. There are four proofs that the guest has ended:
 
-    kubelet                the Pod ended, by its present or its last status
+    kubelet                the Pod ended, by its current or its last status
     virt-handler           the run's phase is final: virt-handler writes that when its node has no such launcher
     no Node object         confirmed by the API server, not only missing in a cache
     taint out-of-service   an administrator declares the node off; confirmed by the API server, too
@@ -73,8 +73,8 @@ Evidence = Alive | Dead | Unknown
 def weigh_evidence(pod: Pod | None, node: NodeState | None, *, uid: str, is_absence_confirmed: bool) -> Evidence:
     """Weigh the evidence about the granted Pod of this UID. The caller handles final phases.
 
-    pod: as it is, or its last state before it was removed. is_absence_confirmed: the API server confirmed that it does
-    not exist; until then a Pod that the cache lacks counts as alive.
+    pod: its current state, or the last one before it was removed. is_absence_confirmed: the API server confirmed that
+    it does not exist; until then a Pod that the cache lacks counts as alive.
     """
     if pod is not None and (pod.is_over or pod.compute.terminated is not None):
         return Dead(SUCCEEDED) if pod.has_succeeded else Dead(FAILED, find_end_failure(pod))
@@ -82,15 +82,14 @@ def weigh_evidence(pod: Pod | None, node: NodeState | None, *, uid: str, is_abse
         return Alive()
     where = "its node" if node is None else f"node {node.name}"
     if node is not None and node.is_gone:
-        return Dead(FAILED, Failure(NODE_GONE, f"the launcher Pod is gone, and so is {where}"))
+        return Dead(FAILED, Failure(NODE_GONE, f"the launcher Pod and {where} do not exist any more"))
     if node is not None and node.is_out_of_service:
         return Dead(FAILED, Failure(NODE_OUT_OF_SERVICE, f"the launcher Pod is gone, and {where} is out of service"))
     return Unknown(
         Failure(
             LAUNCHER_LOST,
-            f"launcher Pod {uid} was removed from the API, but nobody has confirmed that its guest ended on {where}: "
-            "it is not started again before that. Proof would be: virt-handler on that node finds no such launcher "
-            f"(bring the node back), its Node object is deleted, or the node has the taint {OUT_OF_SERVICE} "
-            "(only when it is powered off)",
+            f"launcher Pod {uid} was removed from the API, but nothing proves that its guest ended on {where}: it does "
+            "not start again without a proof. Bring the node back, so that its virt-handler finds no such launcher; or "
+            f"delete its Node object; or add the taint {OUT_OF_SERVICE} (only when the node is powered off)",
         )
     )

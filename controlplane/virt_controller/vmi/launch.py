@@ -98,8 +98,9 @@ def build_plan(
     network: GuestNetwork | None = None,
     is_target: bool = False,
 ) -> LaunchPlan:
-    """Build the launch plan: what the launcher must know before a domain exists. Raises ValueError with the part that
-    cannot be planned.
+    """Build the launch plan: what the launcher needs before a domain exists.
+
+    Raises ValueError with the part that cannot be planned.
     """
     return LaunchPlan(
         domain=vmi.metadata.uid,
@@ -132,7 +133,7 @@ def guest_network(vmi: VirtualMachineInstance, *, is_target: bool) -> GuestNetwo
 
 
 def _machine_uid(vmi: VirtualMachineInstance) -> str:
-    """Return the UID that the machine keeps over its runs: the VM's UID, or the VMI's if there is no VM."""
+    """Return the UID that is the same in all runs: the VM's UID, or the VMI's if there is no VM."""
     owner = controller_of(vmi.metadata)
     is_vm = owner is not None and owner.kind == VIRTUAL_MACHINE.kind and owner.api_version.startswith("kubevirt.io/")
     return owner.uid if owner is not None and is_vm else vmi.metadata.uid
@@ -156,7 +157,7 @@ def _dhcp(vmi: VirtualMachineInstance, guest: GuestIdentity, network: GuestNetwo
 
 
 def _excess_bytes(vmi: VirtualMachineInstance, memory: GuestMemory) -> int:
-    """Return the memory that a guest may have now if that is more than its spec asks for; else 0."""
+    """Return the memory that a guest may have now, in bytes, if that is more than its spec has; else 0."""
     status = vmi.status.memory
     current = (
         0 if status is None else max(amount_in_bytes(status.guest_requested), amount_in_bytes(status.guest_current))

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The launcher Pod of a VMI: pure, from VMI, attempt and configuration to a manifest.
 
-It complies with Pod Security's `restricted` profile: user 107, no capabilities, read-only root, no token, nothing of
-the host. The one sysctl (a safe one) lets the DHCP server bind its port without a capability.
+It complies with Pod Security's `restricted` profile: user 107, no capabilities, read-only root, no token, no access to
+the host. Its only sysctl, a safe one, lets the DHCP server bind its port without a capability.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from controlplane.virt_controller.vmi.node_affinity import avoid_nodes, avoid_po
 Json = dict[str, Any]
 
 EXTRA_GRACE_SECONDS = 30
-"""The launcher ends the guest within the VMI's grace period; the kubelet kills it later, if at all."""
+"""The launcher ends the guest within the VMI's grace period. The kubelet kills a hanging launcher this much later."""
 ONLY_ASK_TO_EVICT = "descheduler.alpha.kubernetes.io/request-evict-only"
 """Tells a descheduler that a refused eviction is in progress: virt-api has started a migration."""
 PORT_NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,13}[a-z0-9])?", re.ASCII)
@@ -42,19 +42,19 @@ DEFAULT_CONTAINER = "kubectl.kubernetes.io/default-container"
 Annotation = Callable[[VirtualMachineInstance, Launch, Collection[str], "Target | None"], str | None]
 """The value of an annotation of a launcher Pod. None: the Pod does not have it."""
 _OWN_ANNOTATIONS: dict[str, Annotation] = {
-    names.DOMAIN: lambda vmi, _launch, _kept_from, _target: vmi.metadata.name,
+    names.DOMAIN: lambda vmi, _launch, _excluded, _target: vmi.metadata.name,
     ONLY_ASK_TO_EVICT: lambda *_: "",
-    PLAN_ANNOTATION: lambda _vmi, launch, _kept_from, _target: render_plan(launch.plan),
-    names.VCPUS: lambda vmi, _launch, _kept_from, _target: str(vmi.spec.domain.vcpus),
-    names.GUEST_MEMORY: lambda _vmi, launch, _kept_from, _target: (
+    PLAN_ANNOTATION: lambda _vmi, launch, _excluded, _target: render_plan(launch.plan),
+    names.VCPUS: lambda vmi, _launch, _excluded, _target: str(vmi.spec.domain.vcpus),
+    names.GUEST_MEMORY: lambda _vmi, launch, _excluded, _target: (
         str(launch.memory.guest) if launch.memory.most else None
     ),
-    NETWORK_ANNOTATION: lambda _vmi, launch, _kept_from, _target: (
+    NETWORK_ANNOTATION: lambda _vmi, launch, _excluded, _target: (
         None if launch.network is None else render_network(launch.network)
     ),
     DEFAULT_CONTAINER: lambda *_: COMPUTE,
-    names.EXCLUDED_NODES: lambda _vmi, _launch, excluded_nodes, _target: ",".join(sorted(excluded_nodes)) or None,
-    names.MIGRATION_JOB_NAME: lambda _vmi, _launch, _kept_from, target: None if target is None else target.migration,
+    names.EXCLUDED_NODES: lambda _vmi, _launch, excluded, _target: ",".join(sorted(excluded)) or None,
+    names.MIGRATION_JOB_NAME: lambda _vmi, _launch, _excluded, target: None if target is None else target.migration,
 }
 OWN_ANNOTATIONS = frozenset(_OWN_ANNOTATIONS)
 """Names of all annotations that come from the control plane. Others may be a user's."""
@@ -208,7 +208,7 @@ def _compute(launch: Launch, ports: list[Json]) -> Json:
 
 
 def _ports(spec: VirtualMachineInstanceSpec) -> list[Json]:
-    """List the guest's ports: Services find a port by its name here. Other ports are reachable as well."""
+    """List the guest's declared ports: Services find a port by its name. Other ports are reachable as well."""
     return [
         {
             **({"name": port.name} if _may_name_a_port(port.name) else {}),

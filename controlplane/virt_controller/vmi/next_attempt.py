@@ -4,8 +4,9 @@
 """Whether a start that failed on a node is followed by a further attempt, with another Pod: pure.
 
 A further attempt is possible only before the grant: no guest was started in the Pod. The failure is recorded first,
-with the attempt's number. Then the Pod is deleted, and the next Pod is created when the former is confirmed gone. A
-failure that the machine causes itself (its disks, images, Secrets) would recur on any node: the run fails or waits.
+with the attempt's number. Then the Pod is deleted. When the API server confirms that it is absent, the next Pod is
+created. A failure that the machine causes itself (its disks, images, Secrets) would recur on any node: the run fails or
+waits.
 """
 
 from __future__ import annotations
@@ -29,16 +30,17 @@ from controlplane.virt_controller.vmi.world import World, lacks_launcher_image
 REFUSED = frozenset(
     {"UnexpectedAdmissionError", "NodeAffinity", "TopologyAffinityError", "NodeShutdown", "Terminated", "Evicted"}
 )
-"""Reasons for which a kubelet ends a Pod before its containers start, or because of its node."""
+"""Reasons of a kubelet that ends a Pod before its containers start, or because of the node."""
 OUT_OF = "OutOf"
-"""Prefix of such reasons: the node lacks a resource."""
+"""Prefix of further such reasons: the node lacks a resource."""
 NOT_STARTED = frozenset({"StartError", "ContainerCannotRun"})
 """Reasons of a container that the runtime could not start: a missing device, or a runtime error."""
 DEVICES_FAILED = "UnexpectedAdmissionError"
 """A device plugin did not provide an allocated device."""
 FROM_NODE = frozenset({"name", "image", "emptyDir"})
-"""Kinds of volumes that depend on the node alone. Images are pulled after the sandbox is created."""
+"""Kinds of volumes that depend on the node alone. The kubelet pulls images after it creates the sandbox."""
 MESSAGE_LENGTH = 256
+"""Characters of a recorded failure's message."""
 
 
 class FailedStart(NamedTuple):
@@ -75,9 +77,9 @@ def _find_failure(world: World) -> FailedStart | None:
     if pod.is_over or ended is not None:
         return _failure_of_ended_pod(pod)
     if lacks_launcher_image(pod):
-        return FailedStart(find_start_failure(pod) or Failure("ErrImagePull", ""), _is_pull_unspoilt(world, pod))
+        return FailedStart(find_start_failure(pod) or Failure("ErrImagePull", ""), _is_pull_failure_of_node(world, pod))
     timeout = find_timeout(world)
-    return None if timeout is None else FailedStart(timeout, _is_sandbox_unspoilt(pod, world))
+    return None if timeout is None else FailedStart(timeout, _is_sandbox_delay_of_node(pod, world))
 
 
 def _failure_of_ended_pod(pod: Pod) -> FailedStart | None:
@@ -94,7 +96,7 @@ def _failure_of_ended_pod(pod: Pod) -> FailedStart | None:
     return None
 
 
-def _is_pull_unspoilt(world: World, pod: Pod) -> bool:
+def _is_pull_failure_of_node(world: World, pod: Pod) -> bool:
     """Tell whether no user can have caused the failed pull of the launcher image.
 
     A wrong pull secret of the Pod can, and so can a disk of the same image with another pull policy.
@@ -103,7 +105,7 @@ def _is_pull_unspoilt(world: World, pod: Pod) -> bool:
     return not pod.spec.image_pull_secrets and pod.launcher_image not in disks
 
 
-def _is_sandbox_unspoilt(pod: Pod, world: World) -> bool:
+def _is_sandbox_delay_of_node(pod: Pod, world: World) -> bool:
     """Tell whether no user can have delayed the Pod's sandbox until the timeout.
 
     A user who removes and restores a Secret, or attaches a disk elsewhere, makes a Pod fail on one node and start on
@@ -112,10 +114,10 @@ def _is_sandbox_unspoilt(pod: Pod, world: World) -> bool:
     is_plain = not names_time(world) and all(set(mounted.volume) <= FROM_NODE for mounted in _mounted(world))
     # Another annotation may be a user's, and may make the creation of the sandbox fail.
     is_plain = is_plain and set(pod.metadata.annotations) <= OWN_ANNOTATIONS
-    return is_plain and not has_sandbox(pod) and _says_nothing(pod)
+    return is_plain and not has_sandbox(pod) and _has_no_waiting_reason(pod)
 
 
-def _says_nothing(pod: Pod) -> bool:
+def _has_no_waiting_reason(pod: Pod) -> bool:
     return pod.compute.waiting is None or pod.compute.waiting.reason in ("", "ContainerCreating", "PodInitializing")
 
 
@@ -147,5 +149,6 @@ def explain_next_attempt(world: World, failed: tuple[FailedAttempt, ...]) -> Fai
     return Failure(
         condition_types.FURTHER_ATTEMPT,
         f"attempt {last.attempt} failed on node {last.node_name}: {last.reason}: {last.message}; "
-        f"attempt {last.attempt + 1} follows when its Pod is gone, on another node if one fits; {more} more may follow",
+        f"attempt {last.attempt + 1} follows when that Pod is deleted, on another node if one fits; "
+        f"{more} more may follow",
     )

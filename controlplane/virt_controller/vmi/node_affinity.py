@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Node affinity of a launcher Pod, added to the user's. Pure.
 
-Nodes on which the run has failed are avoided by a preference that outweighs the user's: it never makes a machine
-unschedulable. Quarantined nodes are excluded by name, as of the Pod's creation. A required label is no alternative: a
+A preference that outweighs the user's avoids nodes on which the run has failed: it never makes a machine unschedulable.
+Nodes that are quarantined when the Pod is created are excluded by name. A required label is no alternative: a
 restarting kubelet checks it again, and ends Pods that do not match any more.
 """
 
@@ -45,21 +45,21 @@ def avoid_pods(affinity: Json | None, labels: dict[str, str]) -> Json:
     return {**(affinity or {}), "podAntiAffinity": pods}
 
 
-def _preferences(theirs: Sequence[Any], names: Sequence[str]) -> list[Json]:
+def _preferences(user_terms: Sequence[Any], names: Sequence[str]) -> list[Json]:
     """Repeat our preference until it outweighs the sum of the user's."""
-    weights = (term.get("weight") for term in theirs if isinstance(term, dict))
+    weights = (term.get("weight") for term in user_terms if isinstance(term, dict))
     total = sum(weight for weight in weights if isinstance(weight, int))
     times = min(total // MOST_WEIGHT + 1, MOST_PREFERENCES)
-    return [{"weight": MOST_WEIGHT, "preference": {"matchFields": _not_these(names)}}] * times
+    return [{"weight": MOST_WEIGHT, "preference": {"matchFields": _not_on(names)}}] * times
 
 
 def _without(required: Json, names: Sequence[str]) -> list[Json]:
     """Exclude nodes from every term, since one match is enough. An empty term matches no node, and stays empty."""
     terms = required.get("nodeSelectorTerms") or []
     if not terms:
-        return [{"matchFields": _not_these(names)}]
+        return [{"matchFields": _not_on(names)}]
     return [
-        {**term, "matchFields": [*(term.get("matchFields") or []), *_not_these(names)]} if _selects(term) else term
+        {**term, "matchFields": [*(term.get("matchFields") or []), *_not_on(names)]} if _selects(term) else term
         for term in terms
     ]
 
@@ -68,6 +68,6 @@ def _selects(term: Any) -> bool:
     return isinstance(term, dict) and bool(term.get("matchFields") or term.get("matchExpressions"))
 
 
-def _not_these(names: Sequence[str]) -> list[Json]:
+def _not_on(names: Sequence[str]) -> list[Json]:
     """Exclude nodes by name; the API server accepts one name per expression."""
     return [{"key": "metadata.name", "operator": "NotIn", "values": [name]} for name in names]

@@ -26,24 +26,24 @@ EXTRA_DELAY_SECONDS, EXTRA_TIMEOUT_SECONDS = 10, 1
 """
 _COMMAND = ("/usr/bin/python3", "-I", "-B", "-m", "controlplane.virt_launcher.probe")
 _STARTUP = "startupProbe"
-_UNTIL_IT_COMES: Json = {"periodSeconds": 1, "timeoutSeconds": 86400, "failureThreshold": 2**31 - 1}
+_UNTIL_ARRIVAL: Json = {"periodSeconds": 1, "timeoutSeconds": 86400, "failureThreshold": 2**31 - 1}
 """The kubelet must not end a long migration. The probe's command waits for the guest."""
 
 
 def build_probes(spec: VirtualMachineInstanceSpec, *, is_target: bool = False) -> Json:
     """Return the container's probes, if any. is_target: the guest arrives by a migration."""
-    probes = {name: _build(name, probe) for name, probe in _named(spec).items()}
+    probes = {name: _build(name, probe) for name, probe in _declared(spec).items()}
     if is_target and _waits_for_the_guest(spec):
-        probes[_STARTUP] = {**_UNTIL_IT_COMES, "exec": {"command": [*_COMMAND, _STARTUP]}}
+        probes[_STARTUP] = {**_UNTIL_ARRIVAL, "exec": {"command": [*_COMMAND, _STARTUP]}}
     return probes
 
 
 def agent_probes(spec: VirtualMachineInstanceSpec, *, is_target: bool = False) -> tuple[AgentProbe, ...]:
-    """Return the probes for which the launcher asks the guest agent or libvirt."""
+    """Return the probes that the launcher carries out with the guest agent or libvirt."""
     probes = [
         AgentProbe(name=name, command=probe.exec.command if probe.exec else (), timeout_seconds=_timeout(probe))
-        for name, probe in _named(spec).items()
-        if _is_agent_asked(probe)
+        for name, probe in _declared(spec).items()
+        if _uses_agent(probe)
     ]
     if is_target and _waits_for_the_guest(spec):
         probes.append(AgentProbe(name=_STARTUP, command=(), timeout_seconds=1))
@@ -53,17 +53,17 @@ def agent_probes(spec: VirtualMachineInstanceSpec, *, is_target: bool = False) -
 def _waits_for_the_guest(spec: VirtualMachineInstanceSpec) -> bool:
     """Tell whether the kubelet would end a launcher because its guest, which has not arrived, cannot respond."""
     liveness = spec.liveness_probe
-    return liveness is not None and not _is_agent_asked(liveness)
+    return liveness is not None and not _uses_agent(liveness)
 
 
-def _named(spec: VirtualMachineInstanceSpec) -> dict[str, Probe]:
+def _declared(spec: VirtualMachineInstanceSpec) -> dict[str, Probe]:
     probes = {"livenessProbe": spec.liveness_probe, "readinessProbe": spec.readiness_probe}
     return {name: probe for name, probe in probes.items() if probe is not None}
 
 
 def _build(name: str, probe: Probe) -> Json:
     manifest: Json = encode(probe)
-    if not _is_agent_asked(probe):
+    if not _uses_agent(probe):
         return manifest
     rest = {key: value for key, value in manifest.items() if key not in ("exec", "guestAgentPing")}
     return {
@@ -78,5 +78,5 @@ def _timeout(probe: Probe) -> int:
     return probe.timeout_seconds or 1
 
 
-def _is_agent_asked(probe: Probe) -> bool:
+def _uses_agent(probe: Probe) -> bool:
     return probe.exec is not None or probe.guest_agent_ping is not None

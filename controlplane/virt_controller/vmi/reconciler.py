@@ -87,7 +87,7 @@ class VmiReconciler:
         self._configuration = configuration
         self._launcher_image = launcher_image
         self._image_pull_secrets = image_pull_secrets
-        self._kept_from = excluded_nodes
+        self._excluded_nodes = excluded_nodes
         self._state = ControllerState()
         pods.subscribe(self._state.note_removal)
 
@@ -115,7 +115,7 @@ class VmiReconciler:
             event_troubles=state.event_troubles,
             claims=self._read_claims(vmi.metadata.namespace, vmi.spec.volumes),
             data_volumes=self._read_data_volumes(vmi.metadata.namespace, claim_names(vmi.spec.volumes)),
-            excluded_nodes=self._kept_from(),
+            excluded_nodes=self._excluded_nodes(),
             deletes_sent=frozenset(pod.uid for pod in pods if self._pods.is_delete_sent(pod.metadata.key, pod.uid)),
         )
         now = self._clock.monotonic()
@@ -161,7 +161,7 @@ class VmiReconciler:
             case DeletePod():
                 await self._delete(world, action)
             case AdoptPod():
-                await self._claim(world, action)
+                await self._adopt(world, action)
             case SetUnpausedCondition():
                 await self._set_unpaused(world, action)
             case _:
@@ -188,7 +188,7 @@ class VmiReconciler:
         return self._state.note_event(raw, self._clock.monotonic())
 
     def _launchers(self, vmi: VirtualMachineInstance) -> tuple[Pod, ...]:
-        """List the Pods that the VMI controls or was granted to, whatever labels and owners they have."""
+        """List the Pods that the VMI controls or was granted to, with any labels and owners."""
         granted = vmi.status.active_pods
         keys = sorted({*self._pods.indexed("owner", vmi.metadata.uid), *pod_keys(vmi)})
         launchers = (decode(raw, Pod) for raw in map(self._pods.get, keys) if raw is not None)
@@ -214,12 +214,12 @@ class VmiReconciler:
             # The Pod is ours, from a write whose response was lost, or a foreign one.
             key = Key(vmi.metadata.namespace, body["metadata"]["name"])
             if not is_controlled(decode(await self._api.get(POD, key), Pod), vmi):
-                raise Invalid(f"cannot create Pod {key}: one of this name exists and is not ours; delete it") from error
+                raise Invalid(f"cannot create Pod {key}: a foreign Pod has this name; delete it") from error
             state.begun = max(state.begun, action.attempt)  # it may be deleted before the cache shows it
             raise Conflict(str(error)) from error
         state.begun = max(state.begun, action.attempt)
 
-    async def _claim(self, world: World, action: AdoptPod) -> None:
+    async def _adopt(self, world: World, action: AdoptPod) -> None:
         pod = next(pod for pod in world.pods if pod.uid == action.uid)
         owners = [encode(owner) for owner in pod.metadata.owner_references if not owner.controller]
         metadata: dict[str, Any] = {"labels": {ROLE: LAUNCHER_ROLE, CREATED_BY: world.vmi.metadata.uid}}
@@ -242,20 +242,20 @@ class VmiReconciler:
         try:
             await self._api.patch(POD, key, patch, subresource="status", uid=action.uid, resource_version=version)
         except NotFound:
-            log.debug("pod is gone already", extra={"key": str(key)})
+            log.debug("pod is already deleted", extra={"key": str(key)})
 
     async def _delete(self, world: World, action: DeletePod) -> None:
         key = Key(world.vmi.metadata.namespace, action.name)
         try:
             await self._api.delete(POD, key, uid=action.uid)
         except NotFound:
-            log.debug("pod is gone already", extra={"key": str(key)})
+            log.debug("pod is already deleted", extra={"key": str(key)})
             return
         message = f"Deleted virtual machine pod {action.name}: {action.because}"
         self._events.record(Regarding.of(world.vmi), "Normal", "SuccessfulDelete", message, occurrence=action.uid)
 
     async def _confirm_pods_absent(self, world: World) -> None:
-        """Read every Pod that this run can have. The read-your-writes cache takes the responses in.
+        """Read every Pod that this run can have. The read-your-writes cache stores the responses.
 
         A granted run depends on its granted Pod. Before the grant, or while the VMI is being deleted, any Pod counts.
         """
@@ -295,7 +295,7 @@ def _read(raw: bytes, key: Key) -> VirtualMachineInstance | None:
     try:
         return decode_vmi(raw)
     except DecodeError as error:
-        log.warning("object left alone: it does not fit its schema", extra={"key": str(key), "error": str(error)})
+        log.warning("object skipped: it does not fit its schema", extra={"key": str(key), "error": str(error)})
         return None
 
 

@@ -26,7 +26,7 @@ PAGE_TABLE_RATIO = 512
 ROOM_RATIO = 4096
 """QEMU's bookkeeping for memory that a guest could get: 1/10,700 of it was measured, 1/8,000 during a migration."""
 LIMIT_MARGIN = 256 * MIB
-"""Margin between measured use and the limit, which kills QEMU: a healthy guest must never come near."""
+"""Margin between measured use and the limit, at which the kernel kills QEMU. A healthy guest must never reach it."""
 LIMIT_MARGIN_PER_DISK = 64 * MIB
 """QEMU caches metadata of an overlay and its backing image, up to 32 MiB each."""
 
@@ -47,7 +47,7 @@ def build_resources(
 ) -> dict[str, dict[str, str]]:
     """Build the compute container's `resources`: the user's values plus the overhead.
 
-    current_bytes: memory that a migrated guest still has if it is more than its spec asks for.
+    current_bytes: memory that a migrated guest has now, if that is more than its spec has.
     """
     requested, is_emulated = domain.resources, developer.use_emulation
     overhead = overhead_bytes(domain, memory, is_emulated=is_emulated)
@@ -56,8 +56,8 @@ def build_resources(
         "memory": str(_memory_request(domain, memory) + overhead),
         "ephemeral-storage": str(REQUEST_BYTES),
     }
-    most = max(_memory_limit(domain, memory), _with_margin(domain, current_bytes))
-    limits = {"memory": str(most + overhead), "ephemeral-storage": str(space.pod)}
+    largest = max(_memory_limit(domain, memory), _with_margin(domain, current_bytes))
+    limits = {"memory": str(largest + overhead), "ephemeral-storage": str(space.pod)}
     if "cpu" in requested.limits:
         limits["cpu"] = str(requested.limits["cpu"])
     if not is_emulated:

@@ -7,8 +7,8 @@ This process's own clock measures it, from when it first observes the Pod on a n
 that no node fits waits without a timeout. A Pod that was granted the start has none either: its guest may run, and only
 its node can report whether it does.
 
-Without a configured timeout, only an unresponsive node has one (USUAL_SECONDS). Causes in the machine itself have none:
-images that cannot be pulled, missing Secrets.
+Without a configured timeout, the start only times out if the node does not respond (USUAL_SECONDS), and not if the
+machine itself is the cause: an image that cannot be pulled, a missing Secret.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from controlplane.api.objects.start_limits import read_limit
 from controlplane.virt_controller.vmi.world import World, lacks_launcher_image
 
 USUAL_SECONDS = 600
-"""A sandbox takes seconds to create. Kubernetes itself gives up a Pod 300 s after its node became unreachable."""
+"""A sandbox takes seconds to create. Kubernetes deletes a Pod 300 s after its node became unreachable."""
 SANDBOX_READY = "PodReadyToStartContainers"
 """Condition of a Pod: volumes are mounted and the sandbox exists. Only the images are still to be pulled."""
 WAITS_FOR_VOLUMES = frozenset({"FailedMount", "FailedMapVolume", "FailedAttachVolume"})
@@ -36,7 +36,7 @@ def seconds_left(world: World) -> float | None:
     if pod is None or world.is_granted or not pod.spec.node_name or pod.is_up or pod.is_deleting or pod.is_over:
         return None
     configured = configured_seconds(world)
-    if configured == 0 or (configured is None and not _is_nodes_silence(world, pod)):
+    if configured == 0 or (configured is None and not _is_waiting_for_node(world, pod)):
         return None
     return (USUAL_SECONDS if configured is None else configured) - world.placed_for
 
@@ -48,7 +48,7 @@ def configured_seconds(world: World) -> int | None:
 
 
 def names_time(world: World) -> bool:
-    """Tell whether the machine, so a tenant, sets the timeout."""
+    """Tell whether the machine sets the timeout, which a tenant can do."""
     return _own_seconds(world) is not None
 
 
@@ -60,12 +60,12 @@ def _own_seconds(world: World) -> int | None:
 
 
 def find_timeout(world: World) -> Failure | None:
-    """Describe a launcher that did not start in time, and why, as far as known."""
+    """Describe a launcher that did not start in time, and why, if that is known."""
     pod, remaining = world.source, seconds_left(world)
     if pod is None or remaining is None or remaining > 0:
         return None
     failure = find_start_failure(pod, world.event_troubles.get(pod.uid))
-    cause = f"{failure.reason}: {failure.message}" if failure is not None else "its kubelet says nothing of why"
+    cause = f"{failure.reason}: {failure.message}" if failure is not None else "its kubelet reports no reason"
     configured = configured_seconds(world)
     seconds = USUAL_SECONDS if configured is None else configured
     return Failure(
@@ -78,10 +78,10 @@ def has_sandbox(pod: Pod) -> bool:
     return conditions.is_true(pod.status.conditions, SANDBOX_READY)
 
 
-def _is_nodes_silence(world: World, pod: Pod) -> bool:
-    """Tell whether the Pod waits for its node alone, not for something that the machine may cause."""
-    event_troubles, waiting = world.event_troubles.get(pod.uid), pod.compute.waiting
+def _is_waiting_for_node(world: World, pod: Pod) -> bool:
+    """Tell whether the Pod waits for its node alone, and the machine cannot be the cause."""
+    failure, waiting = world.event_troubles.get(pod.uid), pod.compute.waiting
     reason = "" if waiting is None else waiting.reason
     if reason in PREPARING:
-        return not has_sandbox(pod) and (event_troubles is None or event_troubles.reason not in WAITS_FOR_VOLUMES)
+        return not has_sandbox(pod) and (failure is None or failure.reason not in WAITS_FOR_VOLUMES)
     return reason not in PULLING or lacks_launcher_image(pod)

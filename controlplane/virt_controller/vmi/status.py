@@ -3,9 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The status of a VirtualMachineInstance that virt-controller writes. Pure.
 
-Up to phase Scheduled, virt-controller writes all of it; granting the start is an action (`grant`). After that,
-virt-handler writes it. virt-controller still writes the Pod's readiness, the end of a run whose Pod ended or is gone,
-and a silent virt-handler (`silent_handler`).
+Up to phase Scheduled, virt-controller writes the whole status; granting the start is an action (`grant`). After that,
+virt-handler writes it. virt-controller then writes only the Pod's readiness, the end of a run whose Pod ended or was
+deleted, and a silent virt-handler (`silent_handler`).
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ EVICTION_REQUESTED = "EvictionRequested"
 
 
 class NextPhase(NamedTuple):
-    """The phase to enter, and the trouble that caused it, if any."""
+    """The phase to enter, and the failure that caused it, if any."""
 
     phase: str
     trouble: Failure | None = None
@@ -72,13 +72,11 @@ def derive_status(world: World, problem: RefusedStep[Action] | None) -> VirtualM
     if is_final(old.phase):
         return _no_longer_ready(world)
     if not is_known_phase(old.phase):
-        return _not_understood(world)
+        return _unknown_phase(world)
     step = next_phase(world)
     new = old if step.phase == old.phase else _enter(world, step)
-    if new.node_name not in (
-        "",
-        new.evacuation_node_name,
-    ):  # written by a client that read the VMI before the migration
+    if new.node_name not in ("", new.evacuation_node_name):
+        # A client that had read the VMI before the migration wrote the evacuation.
         new = msgspec.structs.replace(new, evacuation_node_name="")
     failure = find_retriable_failure(world)
     if failure is not None:
@@ -99,10 +97,10 @@ def _no_longer_ready(world: World) -> VirtualMachineInstanceStatus | None:
     return msgspec.structs.replace(old, conditions=listed)
 
 
-def _not_understood(world: World) -> VirtualMachineInstanceStatus | None:
+def _unknown_phase(world: World) -> VirtualMachineInstanceStatus | None:
     """Report a phase that this version does not know."""
     old = world.vmi.status
-    message = f"phase {old.phase[:64]!r} is not known to this version of the control plane: nothing is done about it"
+    message = f"this version of the control plane does not know phase {old.phase[:64]!r} and does nothing"
     listed = conditions.put(
         old.conditions, _false(condition_types.SYNCHRONIZED, Failure("UnknownPhase", message)), _now(world)
     )
@@ -159,10 +157,10 @@ def _without_pod(world: World) -> NextPhase:
         return NextPhase(FAILED, Failure("PodDeleted", "the launcher Pod was deleted before the guest was started"))
     if world.problems:
         return NextPhase(phase or PENDING)
-    unfillable = failed_import(world)
+    import_failure = failed_import(world)
     # If a Pod was created, it may still come up, even if the cache lacks it.
-    if unfillable is not None and not world.was_begun:
-        return NextPhase(FAILED, unfillable)
+    if import_failure is not None and not world.was_begun:
+        return NextPhase(FAILED, import_failure)
     # Scheduling records the attempt: its Pod may exist from now on. So the finalizer must exist before.
     return NextPhase(SCHEDULING if VMI_FINALIZER in world.vmi.metadata.finalizers else phase)
 
@@ -208,7 +206,7 @@ def _begun(world: World, new: VirtualMachineInstanceStatus) -> VirtualMachineIns
 
 
 def _transitions(old: VirtualMachineInstanceStatus, phase: str, stamp: str) -> tuple[PhaseTransition, ...]:
-    """Append the phase. The first write also appends Pending, through which it passes."""
+    """Append the phase. The first write also appends Pending, which comes before it."""
     entered = [transition.phase for transition in old.phase_transition_timestamps]
     due = [
         entered_phase
@@ -287,7 +285,7 @@ def _trouble(
         return None
     if world.problems:
         return Failure("InvalidSpec", "the spec cannot be run: " + "; ".join(world.problems))
-    if problem is not None and not _is_of_former_attempt(world, problem):
+    if problem is not None and not _is_for_former_attempt(world, problem):
         return Failure(refusal_reason(problem), str(problem.error))
     pod, failed = world.source, new.failed_attempts
     if pod is None or failed != world.vmi.status.failed_attempts:
@@ -297,13 +295,13 @@ def _trouble(
     )
 
 
-def _is_of_former_attempt(world: World, problem: RefusedStep[Action]) -> bool:
+def _is_for_former_attempt(world: World, problem: RefusedStep[Action]) -> bool:
     """Tell whether the refused Pod is of a former attempt: another leader has begun the next one."""
     return isinstance(problem.step, CreatePod) and problem.step.attempt < world.attempt
 
 
 def _former_trouble(world: World) -> Failure | None:
-    """Return the trouble that the former leader reported from Events: the kubelet repeats Events rarely."""
+    """Return the failure that the former leader reported from Events: the kubelet repeats Events rarely."""
     synchronized = conditions.find(world.vmi.status.conditions, condition_types.SYNCHRONIZED)
     return (
         Failure(synchronized.reason, synchronized.message)

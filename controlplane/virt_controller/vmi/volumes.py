@@ -19,12 +19,13 @@ from controlplane.virt_controller.storage.data_volumes import filled_by
 from controlplane.virt_controller.vmi.world import World
 
 SHOWN = 3
+"""Names that a message lists. The others are counted."""
 PREALLOCATION = "/storage.preallocation"
 """Suffix of CDI's annotation of claims whose blocks are allocated."""
 
 
 def volume_status(world: World) -> tuple[VolumeStatus, ...]:
-    """Describe the volumes whose claims are known; other fields of volumeStatus stay."""
+    """Describe the volumes whose claims the cache has; other fields of volumeStatus stay."""
     by_name = {volume.name: volume for volume in world.vmi.status.volume_status}
     for volume in world.vmi.spec.volumes:
         name = claim_name(volume)
@@ -57,7 +58,7 @@ def describe(name: str, claim: PersistentVolumeClaim) -> PersistentVolumeClaimIn
 
 
 def with_data_volumes(listed: conditions.Conditions, world: World, stamp: str) -> conditions.Conditions:
-    """Set condition DataVolumesReady: all DataVolumes of the volumes are filled. Removed if there are none."""
+    """Set condition DataVolumesReady: all DataVolumes of the volumes are filled. Remove it if there are none."""
     if not any(volume.data_volume is not None for volume in world.vmi.spec.volumes) and not world.unfilled:
         return conditions.remove(listed, condition_types.DATA_VOLUMES_READY)
     missing = world.unfilled
@@ -65,7 +66,7 @@ def with_data_volumes(listed: conditions.Conditions, world: World, stamp: str) -
         type=condition_types.DATA_VOLUMES_READY,
         status="False" if missing else "True",
         reason="NotAllDVsReady" if missing else "AllDVsReady",
-        message=_waits(world, missing) if missing else "All of the VMI's DVs are bound and ready",
+        message=_waiting_message(world, missing) if missing else "All of the VMI's DVs are bound and ready",
     )
     return conditions.put(listed, condition, stamp)
 
@@ -92,17 +93,17 @@ def missing_claim(world: World) -> Failure | None:
     more = f" and {len(missing) - SHOWN} more" if len(missing) > SHOWN else ""
     fillers = {filled_by(volume, world.claims, world.data_volumes) for volume in world.vmi.spec.volumes}
     kind = "DataVolume or PersistentVolumeClaim" if fillers & set(missing) else "PersistentVolumeClaim"
-    message = f"{kind} {names}{more} not found: it starts when there are such"
+    message = f"{kind} {names}{more} not found: the instance starts when they exist"
     return Failure(condition_types.FAILED_PVC_NOT_FOUND, message)
 
 
-def _waits(world: World, missing: tuple[str, ...]) -> str:
+def _waiting_message(world: World, missing: tuple[str, ...]) -> str:
     if not world.data_volumes.is_served:
         return f"DataVolumes {', '.join(missing[:SHOWN])}: the cluster does not serve DataVolumes; install CDI"
     phases = {name: data_volume.status.phase for name, data_volume in world.data_volumes.by_name.items()}
-    shown = ", ".join(f"{name} ({phases.get(name) or 'not seen'})" for name in missing[:SHOWN])
+    shown = ", ".join(f"{name} ({phases.get(name) or 'unknown phase'})" for name in missing[:SHOWN])
     text = f"waits for DataVolumes {shown}"
     if any(phases.get(name) == WAIT_FOR_FIRST_CONSUMER for name in missing):
-        text += "; one that waits for its first consumer is bound by another Pod, or recreated with the annotation "
-        text += 'cdi.kubevirt.io/storage.bind.immediate.requested: "true"'
+        text += "; to bind one that waits for its first consumer, use it in another Pod, or recreate it with the "
+        text += 'annotation cdi.kubevirt.io/storage.bind.immediate.requested: "true"'
     return text

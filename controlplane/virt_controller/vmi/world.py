@@ -26,7 +26,7 @@ DEFAULTS = KubeVirtConfiguration()
 NOTHING_KNOWN = DataVolumeLookup()
 NO_IMAGE = frozenset({"ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull"})
 PREVIOUS_ATTEMPTS = 2
-"""How many former attempts may still have a Pod: an attempt begins when the one before has ended."""
+"""How many former attempts may still have a Pod: an attempt begins when the previous one has ended."""
 
 
 class Role(Enum):
@@ -53,15 +53,14 @@ class World:
     problems: tuple[str, ...] = ()
     """Errors of the spec, which admission would have refused."""
     is_absence_confirmed: bool = False
-    """The API server confirmed that the granted Pod does not exist; before the grant or while deleting: no Pod at
-    all.
-    """
+    """The API server confirmed that the granted Pod does not exist; before the grant or while the VMI is being deleted:
+    that the run has no Pod."""
     was_begun: bool = False
     """A Pod of the current attempt is known to have existed."""
     event_troubles: Mapping[str, Failure] = field(default_factory=dict)
     """Why Pods do not start, from Events, by the Pod's UID."""
     claims: Claims = field(default_factory=lambda: NO_CLAIMS)
-    """PersistentVolumeClaims that the spec names, if they are known to exist."""
+    """PersistentVolumeClaims that the spec names and the cache has."""
     data_volumes: DataVolumeLookup = NOTHING_KNOWN
     """DataVolumes of its volumes."""
     placed_for: float = 0.0
@@ -102,7 +101,7 @@ class World:
 
     @property
     def missing_claims(self) -> tuple[str, ...]:
-        """Claims that the spec names and that are not known to exist. The Pod waits: its manifest depends on them."""
+        """Claims that the spec names and the cache lacks. The Pod waits: its manifest depends on them."""
         return tuple(name for name in claim_names(self.vmi.spec.volumes) if name not in self.claims)
 
     @property
@@ -193,7 +192,7 @@ def attempts(vmi: VirtualMachineInstance) -> range:
 def pod_name(vmi: VirtualMachineInstance, attempt: int) -> str:
     """Name the launcher Pod of an attempt. The name is deterministic: a second create fails with AlreadyExists.
 
-    63 characters at most, because kubelets use it as host name. The VMI's name is cut, its UID is not.
+    63 characters at most, because kubelets use it as host name: the VMI's name is cut.
     """
     tail = f"{vmi.metadata.uid.replace('-', '')[:8]}-{attempt}"
     head = f"virt-launcher-{vmi.metadata.name}".replace(".", "-")

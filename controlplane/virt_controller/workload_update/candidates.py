@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """VMIs whose launcher is outdated, or that have to be migrated for another reason. No I/O.
 
-They follow the cache, own writes included: a reconcile must not read ten thousand VMIs to find a few.
+It follows the cache, including own writes: a reconcile must not read ten thousand VMIs to find a few.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from controlplane.engine.read_your_writes import ReadYourWritesCache
 from controlplane.virt_controller.workload_update.instance_view import InstanceView, read_instance
 
 MoveReason = Callable[[VirtualMachineInstance, Pod | None], str | None]
-"""Returns why a running VMI has to be migrated; None if it has not. Pure."""
+"""Returns why a running VMI has to be migrated; None if it does not. Pure."""
 
 
 class CandidateCache:
@@ -37,18 +37,18 @@ class CandidateCache:
         self._pods = pods
         self._launcher_image = launcher_image
         self._reasons = reasons
-        self._known: dict[Key, tuple[bytes, InstanceView]] = {}
+        self._cached: dict[Key, tuple[bytes, InstanceView]] = {}
         self._enqueue: Callable[[], None] = lambda: None
         vmis.subscribe(self._changed)
         pods.subscribe(self._pod_changed)
 
     def __call__(self) -> list[InstanceView]:
         """List the candidates, own writes included."""
-        for key, (cached, _unused) in list(self._known.items()):
+        for key, (cached, _unused) in list(self._cached.items()):
             raw = self._vmis.get(key)
             if raw is not cached:
                 self._keep(key, raw)
-        return [instance for _unused, instance in self._known.values()]
+        return [instance for _unused, instance in self._cached.values()]
 
     def instance_of(self, key: Key) -> InstanceView | None:
         """Read any VMI; None if it is missing or unreadable."""
@@ -62,20 +62,20 @@ class CandidateCache:
     @property
     def outdated(self) -> int:
         """How many VMIs run in another launcher. Safe to call in another thread."""
-        return count_outdated([instance for _unused, instance in list(self._known.values())])
+        return count_outdated([instance for _unused, instance in list(self._cached.values())])
 
     def pod_of(self, instance: InstanceView) -> Pod | None:
         """Return the Pod that has the VMI's guest."""
         return self._pod(instance.uid, instance.pod)
 
     def _changed(self, key: Key, _before: bytes | None, after: bytes | None) -> None:
-        was_concerned = key in self._known
+        was_candidate = key in self._cached
         self._keep(key, after)
-        if was_concerned or key in self._known:
+        if was_candidate or key in self._cached:
             self._enqueue()
 
     def _pod_changed(self, _key: Key, before: bytes | None, after: bytes | None) -> None:
-        """Read a VMI again when its Pod becomes known."""
+        """Read a VMI again when the cache gets its Pod."""
         try:
             vmi = None if before is not None or after is None else decode(after, Pod).vmi_key
         except DecodeError:
@@ -85,10 +85,10 @@ class CandidateCache:
 
     def _keep(self, key: Key, raw: bytes | None) -> None:
         instance = None if raw is None else self._read(raw)
-        if raw is not None and instance is not None and _is_concerned(instance):
-            self._known[key] = raw, instance
+        if raw is not None and instance is not None and _is_candidate(instance):
+            self._cached[key] = raw, instance
         else:
-            self._known.pop(key, None)
+            self._cached.pop(key, None)
 
     def _read(self, raw: bytes) -> InstanceView | None:
         try:
@@ -111,7 +111,7 @@ class CandidateCache:
         return None
 
 
-def _is_concerned(instance: InstanceView) -> bool:
+def _is_candidate(instance: InstanceView) -> bool:
     return instance.is_outdated or instance.is_labelled or bool(instance.reason)
 
 

@@ -34,44 +34,44 @@ class InstanceState:
 class ControllerState:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._known: dict[str, InstanceState] = {}
+        self._by_uid: dict[str, InstanceState] = {}
 
     def of(self, uid: str) -> InstanceState:
         """Return a VMI's state by UID. Only the methods below change it."""
-        return self._known.get(uid) or InstanceState()
+        return self._by_uid.get(uid) or InstanceState()
 
     def backs_off_for(self, uid: str) -> float:
         return max(0.0, self.of(uid).not_before - self._clock.monotonic())
 
     def refuse(self, uid: str) -> None:
-        state = self._kept(uid)
+        state = self._stored(uid)
         state.refusals += 1
         state.not_before = self._clock.monotonic() + back_off_seconds(state.refusals)
 
     def hold(self, uid: str) -> None:
-        """Delay this VMI after a conflict; other VMIs go on."""
-        self._kept(uid).not_before = self._clock.monotonic() + HOLD_SECONDS
+        """Delay this VMI after a conflict. Other VMIs are not delayed."""
+        self._stored(uid).not_before = self._clock.monotonic() + HOLD_SECONDS
 
     def accept(self, uid: str) -> None:
-        if uid in self._known:
-            self._known[uid].refusals = 0
+        if uid in self._by_uid:
+            self._by_uid[uid].refusals = 0
 
     def note_made(self, uid: str, migration: Key) -> None:
-        self._kept(uid).made = migration
+        self._stored(uid).made = migration
 
     def note_evicted(self, uid: str, pod: str) -> None:
-        self._kept(uid).evicted = pod
+        self._stored(uid).evicted = pod
 
     def note_announced(self, uid: str, migration: str) -> None:
-        self._kept(uid).announced = migration
+        self._stored(uid).announced = migration
 
     @property
     def announced(self) -> frozenset[str]:
-        return frozenset(state.announced for state in self._known.values() if state.announced)
+        return frozenset(state.announced for state in self._by_uid.values() if state.announced)
 
     def keep_only(self, uids: set[str]) -> None:
         """Drop the state of other VMIs."""
-        self._known = {uid: state for uid, state in self._known.items() if uid in uids}
+        self._by_uid = {uid: state for uid, state in self._by_uid.items() if uid in uids}
 
-    def _kept(self, uid: str) -> InstanceState:
-        return self._known.setdefault(uid, InstanceState())
+    def _stored(self, uid: str) -> InstanceState:
+        return self._by_uid.setdefault(uid, InstanceState())

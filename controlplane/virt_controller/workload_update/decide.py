@@ -59,7 +59,9 @@ def _labels(world: World) -> list[Action]:
 
 def _drops(world: World) -> list[Action]:
     return [
-        DropMigration(candidate.instance, job.metadata.name, job.metadata.uid, because="the reason for it is gone")
+        DropMigration(
+            candidate.instance, job.metadata.name, job.metadata.uid, because="there is no reason for it any more"
+        )
         for candidate in world.candidates
         if candidate.backs_off_for <= 0
         for job in candidate.obsolete
@@ -116,7 +118,7 @@ def _movable(world: World) -> Iterator[Candidate]:
 
 
 def _evictable(world: World) -> Iterator[Candidate]:
-    """Yield the outdated VMIs that cannot, or must not, be migrated. A machine is stopped for no other reason."""
+    """Yield the outdated VMIs that cannot or must not be migrated. Workload updates stop no other machines."""
     methods = world.strategy.workload_update_methods
     if EVICT not in methods or world.outdated_nodes:
         return

@@ -1,10 +1,11 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Nodes whose virt-handler is not of this process's deployment: the rollout has not reached them. No I/O.
+"""Nodes whose virt-handler has another image than this control plane: the rollout has not reached them. No I/O.
 
-virt-handler writes its image on its Node. Replacing it ends the node's migrations, and a leader of an older deployment
-would move VMIs back. The rollout does not wait for nodes that take no machines: they may be off for ever.
+virt-handler writes its image into an annotation of its Node. Its replacement ends the node's migrations, and a leader
+of an older deployment would move VMIs back. The rollout does not wait for nodes that take no machines: they may be off
+for ever.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ class HandlerRollout:
         """image: the image of this control plane, as the role sets it."""
         self._image = image
         self._others: dict[str, bool] = {}
-        """By node with another virt-handler, or none: whether it takes machines."""
+        """Nodes with another virt-handler or none, and whether each takes machines."""
         self._enqueue: Callable[[], None] = lambda: None
         nodes.subscribe(self._changed)
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The fields of a VMI that workload updates need. It is a small view, because there may be ten thousand VMIs. Pure."""
+"""The fields of a VMI that workload updates need. There are few, because there may be ten thousand VMIs. Pure."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ class _Status(Node, frozen=True, kw_only=True):
     migration_state: MigrationState | None = None
 
 
-class _Seen(Node, frozen=True, kw_only=True):
+class _Vmi(Node, frozen=True, kw_only=True):
     metadata: ObjectMeta = ObjectMeta()
     status: _Status = _Status()
 
 
-_decoder = msgspec.json.Decoder(_Seen)
+_decoder = msgspec.json.Decoder(_Vmi)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,8 +63,8 @@ def read_instance(raw: bytes, launcher_image: str) -> InstanceView:
     """Decode the view. Raises msgspec.DecodeError."""
     vmi = _decoder.decode(raw)
     meta, status = vmi.metadata, vmi.status
-    image, moving = status.launcher_container_image_version, status.migration_state
-    is_moving = moving is not None and moving.is_under_way
+    image, migration = status.launcher_container_image_version, status.migration_state
+    is_moving = migration is not None and migration.is_under_way
     return InstanceView(
         key=Key(meta.namespace, meta.name),
         uid=meta.uid,

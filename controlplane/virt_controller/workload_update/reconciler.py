@@ -133,7 +133,7 @@ class WorkloadUpdateReconciler:
         except REFUSED as error:
             self._state.refuse(action.instance.uid)
             reason = {Evict: "FailedEvict", CreateMigration: "FailedCreate"}.get(type(action), "FailedUpdate")
-            self._record_event(action.instance, "Warning", reason, f"cannot bring it to another launcher: {error}")
+            self._record_event(action.instance, "Warning", reason, f"cannot move it to another launcher: {error}")
         else:
             self._state.accept(action.instance.uid)
 
@@ -185,7 +185,7 @@ class WorkloadUpdateReconciler:
     async def _evict_one(self, instance: InstanceView) -> None:
         pod = self._candidates.pod_of(instance)
         if pod is None:
-            raise Conflict(f"cannot evict VirtualMachineInstance {instance.key}: its Pod is not known")
+            raise Conflict(f"cannot evict VirtualMachineInstance {instance.key}: its Pod is not in the cache")
         await self._evict(Key(instance.key.namespace, pod.metadata.name), pod.uid)
         self._state.note_evicted(instance.uid, pod.uid)
         message = "Initiated eviction of VMI as part of automated workload update"
@@ -202,10 +202,10 @@ class WorkloadUpdateReconciler:
             uid=meta.uid,
         )
 
-    def _instances(self, ours: Sequence[QueueEntry]) -> list[InstanceView]:
+    def _instances(self, own_entries: Sequence[QueueEntry]) -> list[InstanceView]:
         """List the VMIs to update, and those whose migrations may be obsolete."""
         by_key = {instance.key: instance for instance in self._candidates()}
-        for key in {Key(entry.namespace, entry.migration.spec.vmi_name) for entry in ours} - by_key.keys():
+        for key in {Key(entry.namespace, entry.migration.spec.vmi_name) for entry in own_entries} - by_key.keys():
             if (instance := self._candidates.instance_of(key)) is not None:
                 by_key[key] = instance
         return list(by_key.values())
@@ -227,6 +227,6 @@ class WorkloadUpdateReconciler:
 
 
 def _is_ours(entry: QueueEntry) -> bool:
-    """Tell whether a migration was created here: users may set the annotation, but not the priority."""
+    """Tell whether this controller created a migration: users may set the annotation, but not the priority."""
     migration = entry.migration
     return WORKLOAD_UPDATE_MIGRATION in migration.metadata.annotations and bool(migration.spec.priority)

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What is reported about workload updates: the number of outdated VMIs in the KubeVirt, back-offs as Events. Pure."""
+"""The reports of workload updates: the number of outdated VMIs in the KubeVirt object, back-offs as Events. Pure."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class BackOffNotice:
 @dataclass(frozen=True, slots=True)
 class StatusUpdate:
     status: KubeVirtStatus | None
-    """None: it is written already."""
+    """None: the written status is right."""
     back_offs: tuple[BackOffNotice, ...]
 
 

@@ -34,7 +34,7 @@ _decoder = msgspec.json.Decoder(_ApiService)
 
 
 def use_client_ca(tls: EndpointTls, raw: bytes | None) -> None:
-    """Use the CA bundle of an APIService for client certificates. An empty or broken bundle changes nothing."""
+    """Use the CA bundle of an APIService for client certificates. An empty or invalid bundle changes nothing."""
     if raw is None:
         return
     try:
@@ -42,4 +42,4 @@ def use_client_ca(tls: EndpointTls, raw: bytes | None) -> None:
         if bundle:
             tls.use_authority(bundle)
     except (ValueError, binascii.Error, msgspec.MsgspecError) as error:
-        log.error("the client CA cannot be used, the old one stays", extra={"because": error})
+        log.error("the client CA is invalid; the former one stays in use", extra={"because": error})

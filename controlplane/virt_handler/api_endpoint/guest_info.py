@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Answers virt-api's queries about a guest: finds the launcher, and queries the guest's agent.
+"""Responds to virt-api's queries about a guest: finds the launcher, and queries the guest's agent.
 
-It stores and writes nothing. The guest's identity is checked as in power.py.
+It stores and writes nothing. It checks the guest's identity as power.py does.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class GuestInfo:
         self._launchers = launchers
 
     async def answer(self, request: Inquire) -> Answer:
-        """Query the agent. Cancelling does not cancel a query that is under way."""
+        """Query the agent. Cancelling this call does not cancel a query that was sent."""
         session = self._find(request.guest)
         if session is None:
             return NotDone("absent", f"node {self._node} has no launcher of this VirtualMachineInstance")

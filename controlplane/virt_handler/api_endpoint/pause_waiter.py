@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Waits until a VMI's status reports a user's pause: the request is answered only then.
+"""Waits until a VMI's status reports a user's pause. Only then virt-handler responds to the request.
 
 libvirt does not distinguish a user's pause from a migration's (docs/adr/0016). The VMI's condition does, and it
 survives a restart of virt-handler and a migration.
@@ -24,11 +24,11 @@ class PauseWaiter:
     def __init__(self, vmis: Cache) -> None:
         self._vmis = vmis
         self._waiting: dict[Key, dict[asyncio.Future[bool], str]] = {}
-        """By VMI: the waiting requests, each with the UID that it is for."""
+        """The waiting requests by VMI, each with the UID of its VMI."""
         vmis.subscribe(self._changed)
 
     async def wait(self, key: Key, uid: str) -> bool:
-        """Wait until the status reports the pause. False: the VMI has ended or is gone, or `end` was called."""
+        """Wait until the status reports the pause. False: the VMI has ended or was deleted, or `end` was called."""
         if (result := self._result(key, uid)) is not None:
             return result
         reported: asyncio.Future[bool] = asyncio.get_running_loop().create_future()

@@ -3,9 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Executes power requests of virt-api: finds the launcher, and executes the request there.
 
-The guest's identity is checked: the Pod of that UID is on this node, the VMI controls it, and the domain carries both
-UIDs. vmi/user_requests decides which request a state allows. The outcome is observed at the domain and reported in the
-VMI's status; nothing is written here. A pause is answered once the status reports it.
+It checks the guest's identity: the Pod of that UID is on this node, the VMI controls it, and the domain has both UIDs.
+vmi/user_requests decides which request a state allows. This module writes nothing: vmi/ observes the domain, and
+reports the outcome in the VMI's status. The response to a pause comes when the status reports it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from controlplane.virt_handler.vmi.world import Launcher
 log = logging.getLogger(__name__)
 
 _EVENT_BURST, _EVENT_RATE = 60, 0.5
-"""Token bucket of Events: its size, and its refill per second. A user may repeat requests without end."""
+"""Token bucket of Events: its size, and its refill per second. A user can send any number of requests."""
 
 
 class UserRequestSession(Protocol):
@@ -63,7 +63,7 @@ class PowerRequests:
         self._event_tasks: set[asyncio.Task[None]] = set()
 
     async def answer(self, request: Power) -> Answer:
-        """Execute a request. Cancelling does not cancel a request that is under way."""
+        """Execute a request. Cancelling this call does not cancel a request that has begun."""
         session = self._find(request.guest)
         if session is None:
             return NotDone("absent", f"node {self._node} has no launcher of this VirtualMachineInstance")
@@ -78,12 +78,11 @@ class PowerRequests:
             log.warning("a user request failed", extra={**extra, "error": sanitize(str(error))})
             return NotDone("busy" if isinstance(error, Busy) else "lost", sanitize(str(error)))
         if request.verb in ("pause", "unpause") and not await self._is_reported(launcher, request):
-            return NotDone("lost", "the guest was paused, but that was not written: it may go on")
+            return NotDone("lost", "the guest was paused, but the status does not report it: the guest may continue")
         log.info("user request carried out", extra=extra)
         if vmi is not None and self._event_tokens.take(1.0, self._clock.monotonic()):
-            task = asyncio.create_task(
-                self._try_record_event(vmi, request.verb)
-            )  # the response does not wait for the Event
+            # The response does not wait for the Event.
+            task = asyncio.create_task(self._try_record_event(vmi, request.verb))
             self._event_tasks.add(task)
             task.add_done_callback(self._event_tasks.discard)
         return Done()

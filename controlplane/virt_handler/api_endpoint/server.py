@@ -35,7 +35,7 @@ from controlplane.virt_handler.api_endpoint.serving_certificate import SelfSigne
 log = logging.getLogger(__name__)
 
 CONNECTIONS = 64
-"""The most connections. A virt-api needs one for each user's request. Each costs a third of a MiB."""
+"""Limit of connections. A virt-api needs one for each user's request. Each costs a third of a MiB."""
 BODY_SECONDS = 5.0
 CLOSE_SECONDS = 2.0
 
@@ -51,7 +51,7 @@ class EndpointTls:
         self._current: ssl.SSLContext | None = None
         self.listening = _context()
         # A listening socket keeps its context; this callback switches each handshake to the current one.
-        self.listening.sni_callback = self._answer
+        self.listening.sni_callback = self._use_current
 
     @property
     def is_ready(self) -> bool:
@@ -59,7 +59,7 @@ class EndpointTls:
         return self._current is not None
 
     def use_authority(self, authority: bytes) -> None:
-        """Accept only clients of this CA (PEM). ValueError when it is invalid; then the former CA stays."""
+        """Accept only clients of this CA (PEM). ValueError if it is invalid; then the former CA stays in use."""
         context = _context()
         try:
             load_pair(context, self._pair.certificate, self._pair.key)
@@ -68,7 +68,7 @@ class EndpointTls:
             raise ValueError(f"cannot use the authority: {error}") from error
         self._current = context
 
-    def _answer(self, connection: ssl.SSLObject, name: str | None, context: ssl.SSLContext) -> int | None:
+    def _use_current(self, connection: ssl.SSLObject, name: str | None, context: ssl.SSLContext) -> int | None:
         del name, context
         if self._current is None:
             return ssl.ALERT_DESCRIPTION_INTERNAL_ERROR
@@ -94,35 +94,35 @@ class ApiEndpoint:
 
     async def _serve(self, request: web.BaseRequest) -> web.StreamResponse:
         try:
-            response = await self._answer(request)
+            response = await self._respond(request)
         except Exception:
-            log.exception("a question failed")
+            log.exception("a request failed")
             response = web.Response(status=500)
         response.force_close()
         return response
 
-    async def _answer(self, request: web.BaseRequest) -> web.Response:
+    async def _respond(self, request: web.BaseRequest) -> web.Response:
         connection = request.get_extra_info("ssl_object")
         if not isinstance(connection, ssl.SSLObject) or not names_role(connection, self._uri):
-            log.warning("turned away: not virt-api", extra={"peer": request.remote})
+            log.warning("rejected a client that is not virt-api", extra={"peer": request.remote})
             return web.Response(status=403)
         if (request.method, request.raw_path) != ("POST", PATH):
             return web.Response(status=404)
         try:
-            question = read_question(await _body(request))
+            parsed = read_question(await _body(request))
         except (LinkError, TimeoutError) as error:
             return web.Response(status=400, text=str(error))
-        return web.Response(body=encode(await self._ask(question)), content_type="application/json")
+        return web.Response(body=encode(await self._handle(parsed)), content_type="application/json")
 
-    async def _ask(self, question: Question) -> Answer:
-        answer = self._answers.get(type(question))
-        if answer is None:
+    async def _handle(self, request: Question) -> Answer:
+        handler = self._answers.get(type(request))
+        if handler is None:
             return NotDone("refused", "this virt-handler does not support the request")
         try:
             async with asyncio.timeout(CARRY_OUT_SECONDS):
-                return await answer(question)
+                return await handler(request)
         except TimeoutError:
-            return NotDone("overdue", f"it was not done within {CARRY_OUT_SECONDS:.0f} s, and is still being tried")
+            return NotDone("overdue", f"it was not done within {CARRY_OUT_SECONDS:.0f} s; virt-handler still tries")
 
 
 def _context() -> ssl.SSLContext:
@@ -136,5 +136,5 @@ async def _body(request: web.BaseRequest) -> bytes:
         async for chunk in request.content.iter_any():
             body += chunk
             if len(body) > QUESTION_LIMIT_BYTES:
-                raise LinkError(f"a question of more than {QUESTION_LIMIT_BYTES} bytes")
+                raise LinkError(f"a request of more than {QUESTION_LIMIT_BYTES} bytes")
     return bytes(body)

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The self-signed key pairs of this process: one for the endpoint, one for migrations.
 
-Each virt-handler makes new ones, in a child process: the libraries for keys and certificates take 10 MiB, which should
-not stay in memory on each node. controlplane.links.handler describes how clients learn the certificate.
+Each virt-handler creates new ones, in a child process: the libraries for keys and certificates take 10 MiB, which
+should not stay in memory on each node. controlplane.links.handler describes how clients get the certificate.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ Usage = Literal["server", "peer"]
 
 MAKE_SECONDS = 60.0
 BEGINS, ENDS = "1970-01-01T00:00:00Z", "9999-12-31T23:59:59Z"
-"""Valid at any time, because a node's clock may be wrong when the certificate is made. The Node's annotation decides
-which certificate is accepted."""
+"""Valid at any time, because a node's clock may be wrong when it creates the certificate. Clients accept only the
+certificate in the Node's annotation."""
 _END = b"-----END CERTIFICATE-----\n"
 
 
 class PairError(Exception):
-    """The key pair could not be made."""
+    """The key pair could not be created."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class SelfSignedPair:
     key: bytes
 
     def __repr__(self) -> str:
-        return "OwnPair(...)"  # the generated repr would write the key to logs
+        return "SelfSignedPair(...)"  # the generated repr would write the key to logs
 
     @property
     def der(self) -> bytes:
@@ -58,10 +58,10 @@ async def make_self_signed_pair(node: str, usage: Usage = "server") -> SelfSigne
             output, _unused = await child.communicate()
     except TimeoutError as error:
         child.kill()
-        raise PairError(f"a pair to serve with was not made within {MAKE_SECONDS:.0f} s") from error
+        raise PairError(f"no key pair was created within {MAKE_SECONDS:.0f} s") from error
     certificate, end, key = output.partition(_END)
     if child.returncode != 0 or not key:
-        raise PairError(f"a pair to serve with could not be made: exit code {child.returncode}; see above")
+        raise PairError(f"cannot create a key pair: exit code {child.returncode}; the log above has the cause")
     return SelfSignedPair(certificate + end, key)
 
 

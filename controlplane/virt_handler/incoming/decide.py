@@ -55,10 +55,10 @@ def _prepare(world: World, launcher: Launcher) -> Plan[Action]:
 
 def _end(world: World, launcher: Launcher) -> Plan[Action]:
     """Destroy the domain that a failed migration has left here."""
-    state, moving = world.state, world.moving
+    state, migration = world.state, world.moving
     granted = {} if world.vmi is None else world.vmi.status.active_pods
-    is_mine = moving.target_pod_uid == launcher.pod.uid and launcher.pod.uid not in granted
-    if not is_mine or not moving.failed or state is None or not state.life.is_up or launcher.operation:
+    is_unused_target = migration.target_pod_uid == launcher.pod.uid and launcher.pod.uid not in granted
+    if not is_unused_target or not migration.failed or state is None or not state.life.is_up or launcher.operation:
         return Plan()
     asked_at = launcher.status.destroy_asked_at
     seconds = 0.0 if asked_at is None else END_AGAIN_SECONDS - (world.monotonic - asked_at)

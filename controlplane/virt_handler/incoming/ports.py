@@ -13,7 +13,7 @@ from controlplane.virt_handler.incoming.world import TunnelAddress
 
 
 class NoMigrationAddress(Invalid):
-    """This node has no address to listen on for migrations, and waiting will not help."""
+    """This node has no address to listen on for migrations. A retry does not help."""
 
 
 class Tunnels(Protocol):
@@ -24,7 +24,7 @@ class Tunnels(Protocol):
     def open_for(self, vmi_uid: str) -> frozenset[str]:
         """Return the UIDs of the VMI's migrations with an open tunnel."""
 
-    async def open(self, vmi_uid: str, moving: MigrationState) -> None:
+    async def open(self, vmi_uid: str, migration: MigrationState) -> None:
         """Listen for the source that the migration names. ApiError when its certificate cannot be read,
         NoMigrationAddress when this node has no address for migrations."""
 

@@ -38,30 +38,30 @@ class IncomingReconciler:
         self._api = api
         self._clock = clock
         self._uids: dict[Key, str] = {}
-        """UIDs of the observed VMIs, to close the tunnels of one that is gone."""
+        """UIDs of the observed VMIs, to close the tunnels of deleted ones."""
 
     def observe(self, key: Key) -> World | None:
         """Read caches and sessions. Unavailable until the cache is synced: absence proves nothing before."""
         if not self._vmis.synced:
-            raise Unavailable(f"cannot judge VirtualMachineInstance {key}: not everything is known yet")
+            raise Unavailable(f"cannot judge VirtualMachineInstance {key}: the cache is not synced yet")
         vmi = self._read(key)
-        moving = None if vmi is None else vmi.status.migration_state
-        if vmi is None or moving is None:
-            return self._gone(key)
+        migration = None if vmi is None else vmi.status.migration_state
+        if vmi is None or migration is None:
+            return self._world_without_vmi(key)
         self._uids[key] = vmi.metadata.uid
         launchers = self._launchers.launchers_of(vmi.metadata.uid)
         return World(
             node=self._node,
             vmi=vmi,
-            launcher=next((launcher for launcher in launchers if launcher.pod.uid == moving.target_pod_uid), None),
-            tunnel=self._tunnels.address(moving.migration_uid),
+            launcher=next((launcher for launcher in launchers if launcher.pod.uid == migration.target_pod_uid), None),
+            tunnel=self._tunnels.address(migration.migration_uid),
             open_tunnels=self._tunnels.open_for(vmi.metadata.uid),
             now=self._clock.now(),
             monotonic=self._clock.monotonic(),
         )
 
-    def _gone(self, key: Key) -> World | None:
-        """Return a world that closes the tunnels of a VMI that no longer migrates to this node."""
+    def _world_without_vmi(self, key: Key) -> World | None:
+        """Return a world that closes the tunnels of a VMI that does not migrate to this node any more."""
         uid = self._uids.get(key, "")
         open_tunnels = self._tunnels.open_for(uid) if uid else frozenset()
         if not open_tunnels:

@@ -40,16 +40,16 @@ def _with_domain(world: World, old: MigrationState) -> MigrationState:
     state = world.state
     if state is None or not state.life.is_up or not _is_own(world):
         return old
-    # A complete transfer is not enough: until the guest is resumed here, the source may still resume it there.
-    is_news = state.life.is_going_on and old.target_node_domain_ready_timestamp is None
-    ready = format_timestamp(world.now) if is_news else old.target_node_domain_ready_timestamp
+    # A complete transfer is not enough: until the guest runs here, the source may still resume it.
+    is_first = state.life.is_going_on and old.target_node_domain_ready_timestamp is None
+    ready = format_timestamp(world.now) if is_first else old.target_node_domain_ready_timestamp
     return msgspec.structs.replace(old, target_node_domain_detected=True, target_node_domain_ready_timestamp=ready)
 
 
 def _with_tunnel(world: World, new: MigrationState) -> MigrationState:
     """Publish the tunnel's address, once the launcher can receive the guest and until the source has begun."""
-    can_take = world.launcher is not None and world.launcher.status.is_connected
-    if world.tunnel is None or not can_take or new.start_timestamp is not None:
+    can_receive = world.launcher is not None and world.launcher.status.is_connected
+    if world.tunnel is None or not can_receive or new.start_timestamp is not None:
         return new
     ports = {str(world.tunnel.port): TUNNEL}
     return msgspec.structs.replace(

@@ -25,7 +25,7 @@ class TunnelAddress:
 class World:
     node: str
     vmi: VirtualMachineInstance | None
-    """Its migration names this node as target. None: no longer, but tunnels may still be open."""
+    """The VMI, whose migration names this node as target. None: it does not any more, but tunnels may be open."""
     launcher: Launcher | None = None
     """The target Pod of the migration."""
     tunnel: TunnelAddress | None = None
@@ -38,18 +38,18 @@ class World:
 
     @property
     def moving(self) -> MigrationState:
-        moving = None if self.vmi is None else self.vmi.status.migration_state
-        return moving or MigrationState()
+        migration = None if self.vmi is None else self.vmi.status.migration_state
+        return migration or MigrationState()
 
     @property
     def is_expected(self) -> bool:
         """Tell whether the VMI migrates to this node: another node still owns it, and the migration has not ended."""
-        is_there = self.vmi is not None and self.vmi.status.node_name == self.node
-        return self.moving.is_under_way and self.moving.target_node == self.node and not is_there
+        is_committed = self.vmi is not None and self.vmi.status.node_name == self.node
+        return self.moving.is_under_way and self.moving.target_node == self.node and not is_committed
 
     @property
     def state(self) -> State | None:
-        """The state of the domain on this node; None: there is none, or it is not known."""
+        """The state of the domain on this node; None: there is none, or it is unknown."""
         status = None if self.launcher is None else self.launcher.status
         return status.state if status is not None and status.is_connected else None
 

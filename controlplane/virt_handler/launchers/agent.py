@@ -28,7 +28,7 @@ from controlplane.virt_handler.launchers.pace import Looks, Rounds, pause_after_
 from controlplane.virt_handler.launchers.ports import Guest
 
 log = logging.getLogger(__name__)
-Answer = TypeVar("Answer")
+Parsed = TypeVar("Parsed")
 
 QUESTIONS = 4
 """Queries at the same time on a node: a response may take 4 MiB of memory, and a silent agent the whole deadline."""
@@ -36,8 +36,8 @@ ANSWER_SECONDS = 5
 FRESH_SECONDS = 10.0
 """How long a response to a user's query is reused. Upstream queries an agent for its users as often."""
 _ALL_EVERY = 15
-"""Rounds between queries of what seldom changes: half an hour at the usual pace."""
-_TURNS, _TURNS_RATE = 30, 1 / 60
+"""Every this many rounds, query also what seldom changes: every half hour at the usual pace."""
+_EXTRA_ROUNDS, _EXTRA_ROUNDS_RATE = 30, 1 / 60
 """Extra rounds because an agent connects or disconnects: the bucket's size, and its refill per second. A guest that
 boots, is paused and resumes takes five, a reset takes two: a user may try all verbs in a minute."""
 
@@ -58,38 +58,38 @@ class Agent:
     ) -> None:
         """random: numbers in [0, 1), for jitter. questions: the node's limit. publish: called with each new state."""
         self._clock, self._random, self._questions, self._publish = clock, random, questions, publish
-        self._turns = Looks(left=_TURNS, burst=_TURNS, rate=_TURNS_RATE)
+        self._extra_rounds = Looks(left=_EXTRA_ROUNDS, burst=_EXTRA_ROUNDS, rate=_EXTRA_ROUNDS_RATE)
         self._one_at_a_time = asyncio.Lock()
         self._guest: Guest | None = None
         self._is_connected: bool | None = None
-        """None: not known yet on this connection."""
-        self._news = asyncio.Event()
+        """None: still unknown on this connection."""
+        self._changed = asyncio.Event()
         self._state = AgentState()
         self._is_frozen: bool | None = None
-        """From the last response about it. It may be newer than the state of a round that is under way."""
-        self._inquiry = asyncio.Lock()
+        """From the last response about it. It may be newer than the state of the current round."""
+        self._inquiry_lock = asyncio.Lock()
         self._silent_until = 0.0
-        """Until then no user's query is sent, because the agent did not respond to one."""
-        self._answers: dict[str, tuple[float, str | None]] = {}
+        """Before this time (monotonic) no user's query is sent, because the agent did not respond to the last one."""
+        self._responses: dict[str, tuple[float, str | None]] = {}
         """Responses to users' queries, by command: time and text; None: the agent refuses the command."""
 
     def look(self, guest: Guest | None, *, is_connected: bool) -> None:
         """Record the state of the domain. guest: the guest to query; None while it does not run."""
-        is_news = (self._is_connected, self._guest is None) != (is_connected, guest is None)
+        has_changed = (self._is_connected, self._guest is None) != (is_connected, guest is None)
         self._guest, self._is_connected = guest, is_connected
-        if is_news:
-            self._answers.clear()  # the guest may have rebooted
+        if has_changed:
+            self._responses.clear()  # the guest may have rebooted
             self._silent_until = 0.0
-            self._news.set()
+            self._changed.set()
 
     async def follow(self) -> None:
         """Query the agent while the connection lasts. A bug in here must not affect more than the agent's data."""
         self._guest, self._is_connected = None, None
-        self._news.clear()
+        self._changed.clear()
         try:
             await self._follow()
         except Exception:
-            log.exception("bug in asking an agent")
+            log.exception("bug in querying an agent")
 
     async def _follow(self) -> None:
         rounds = Rounds()
@@ -97,15 +97,18 @@ class Agent:
         while True:
             with suppress(TimeoutError):  # the next regular round is due: it takes no token
                 async with asyncio.timeout(pause):
-                    await self._news.wait()
+                    await self._changed.wait()
                 rounds = Rounds(silences=rounds.silences)  # reconnecting does not reset the count of silences
-                if (delay := self._turns.next(self._clock.monotonic())) > 0:
+                if (delay := self._extra_rounds.next(self._clock.monotonic())) > 0:
                     await asyncio.sleep(delay)
-            self._news.clear()
+            self._changed.clear()
             pause = await self._round(rounds)
 
     async def _round(self, rounds: Rounds) -> float | None:
-        """Query what is due, and publish it. Return the seconds until the next round; None when there is no agent."""
+        """Send the queries that are due, and publish the result. Return the seconds until the next round.
+
+        None: there is no agent.
+        """
         guest = self._guest
         if not self._is_connected:
             self._is_frozen = None
@@ -119,7 +122,7 @@ class Agent:
         try:
             with_rare = rounds.count % _ALL_EVERY == 0 or not before.is_whole
             async for partial in self._ask_all(guest, state, with_rare=with_rare):
-                state = partial  # it is published even if the agent is silent afterwards
+                state = partial  # to publish it even if the agent does not respond to the next query
         except (AgentSilent, ResponseTooLong, TimedOut, Disconnected) as error:
             is_silent = True
             log.debug("an agent does not respond", extra={"error": sanitize(str(error))})
@@ -148,14 +151,14 @@ class Agent:
             interfaces = Interfaces(is_cut=True)
         yield state if interfaces is None else replace(state, interfaces=interfaces)
 
-    async def _read(self, guest: Guest, command: str, read: Callable[[str], Answer]) -> Answer | None:
+    async def _read(self, guest: Guest, command: str, read: Callable[[str], Parsed]) -> Parsed | None:
         """Query and parse; None when the agent refuses the command or its response is malformed."""
         try:
             return read(await self.ask(guest, command))
         except (AgentSilent, ResponseTooLong, TimedOut, Disconnected):
             raise
         except (HypervisorError, UnreadableResponse) as error:
-            log.debug("an agent has no usable response", extra={"command": command, "error": sanitize(str(error))})
+            log.debug("an agent's response is not usable", extra={"command": command, "error": sanitize(str(error))})
             return None
 
     async def inquire(self, commands: Sequence[str]) -> Mapping[str, str]:
@@ -164,17 +167,15 @@ class Agent:
         Responses are reused for FRESH_SECONDS: a user who may read a VM must not keep its launcher busy. NoAgent.
         HypervisorError: the agent does not respond.
         """
-        async with self._inquiry:
+        async with self._inquiry_lock:
             responses: dict[str, str] = {}
             for command in commands:
                 guest, now = self._require_guest(), self._clock.monotonic()
                 if now < self._silent_until:
-                    raise NoAgent(
-                        f"the guest's agent did not answer; it is asked again in {self._silent_until - now:.0f} s"
-                    )
-                if command not in self._answers or now - self._answers[command][0] >= FRESH_SECONDS:
-                    self._answers[command] = (now, await self._ask_or_none(guest, command))
-                if (response := self._answers[command][1]) is not None:
+                    raise NoAgent(f"the guest's agent did not respond; try again in {self._silent_until - now:.0f} s")
+                if command not in self._responses or now - self._responses[command][0] >= FRESH_SECONDS:
+                    self._responses[command] = (now, await self._ask_or_none(guest, command))
+                if (response := self._responses[command][1]) is not None:
                     responses[command] = response
             return responses
 
@@ -185,16 +186,16 @@ class Agent:
         return await self._ask_on(self._require_guest(), agent.request(command, arguments), seconds)
 
     def note_frozen(self, is_frozen: bool | None) -> None:
-        """Publish the result of a freeze or thaw. None: not known, the next round asks the agent."""
+        """Publish the result of a freeze or thaw. None: unknown, the next round queries the agent."""
         self._is_frozen = is_frozen
-        self._answers.clear()
+        self._responses.clear()
         self._publish_state(replace(self._state, is_connected=self._is_connected is True))
 
     def _require_guest(self) -> Guest:
         if not self._is_connected:
             raise NoAgent("VMI does not have guest agent connected")
         if self._guest is None:
-            raise NoAgent("VMI is paused: its guest agent cannot answer")
+            raise NoAgent("VMI is paused: its guest agent cannot respond")
         return self._guest
 
     async def _ask_or_none(self, guest: Guest, command: str) -> str | None:
@@ -212,15 +213,15 @@ class Agent:
         """Send one query, after those that wait. HypervisorError."""
         return await self._ask_on(guest, agent.request(command), seconds)
 
-    async def _ask_on(self, guest: Guest, question: str, seconds: int) -> str:
+    async def _ask_on(self, guest: Guest, query: str, seconds: int) -> str:
         """Send a query. It continues when the caller is cancelled, and counts against the limits until it has ended."""
-        task = asyncio.create_task(self._ask(guest, question, seconds))
+        task = asyncio.create_task(self._ask(guest, query, seconds))
         task.add_done_callback(lambda done: None if done.cancelled() else done.exception())  # the caller may be gone
         return await asyncio.shield(task)
 
-    async def _ask(self, guest: Guest, question: str, seconds: int) -> str:
+    async def _ask(self, guest: Guest, query: str, seconds: int) -> str:
         async with self._one_at_a_time, self._questions:
-            return await guest.ask_agent(question, seconds)
+            return await guest.ask_agent(query, seconds)
 
     def _publish_state(self, state: AgentState) -> None:
         self._state = replace(state, is_frozen=self._is_frozen)

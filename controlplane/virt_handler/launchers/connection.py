@@ -44,7 +44,7 @@ class LauncherConnection:
         on_look: OnLook,
         followers: Sequence[Callable[[], Awaitable[None]]],
     ) -> None:
-        """followers: run beside each connection, and are cancelled with it."""
+        """followers: each runs while there is a connection, and is cancelled when it ends."""
         self._record = record
         self._tools = tools
         self._on_look = on_look
@@ -53,7 +53,7 @@ class LauncherConnection:
         self.current: Connection | None = None
         self.domain = DomainReader()
         self.look_lock = asyncio.Lock()
-        """Locked from a domain's definition until its start has returned: no state in between is published."""
+        """Locked while a domain is defined and started, so that no state in between is published."""
         self._looks = DomainLooks()
         self._pauses = Pauses(tools.random)
         self._connected_at: float | None = None
@@ -72,7 +72,7 @@ class LauncherConnection:
         return self.current
 
     async def run(self) -> None:
-        """Keep contact until the Pod is over."""
+        """Keep a connection until the Pod is over."""
         while not self._record.is_over:
             message, self._connected_at = "", None
             try:
@@ -83,7 +83,7 @@ class LauncherConnection:
             pause = self._pauses.next(0.0 if since is None else now - since)
             level = logging.WARNING if self._pauses.is_worth_a_warning else logging.DEBUG
             fields = {**self._record.log_fields, "error": message, "pause_seconds": pause}
-            log.log(level, "no contact with a launcher", extra=fields)
+            log.log(level, "no connection to a launcher", extra=fields)
             if message:
                 self._record.publish(trouble=message)
             if not self._record.is_over:
@@ -124,7 +124,7 @@ class LauncherConnection:
             raise NoContact(str(error)) from error
 
     async def run_if_up(self, call: Callable[[Guest], Awaitable[None]]) -> None:
-        """Call the domain; if it has ended meanwhile, only publish its state. NoContact."""
+        """Call the domain. If it has ended meanwhile, only publish its state. NoContact."""
         try:
             await self.run_on_domain(call)
         except VerbRefused:
@@ -143,7 +143,7 @@ class LauncherConnection:
             await self._admitted.wait()
             connection = await self._tools.connect(launcher_socket.path)
             self.current = connection
-            record.status = replace(record.status, observed=None)  # read again, once per connection
+            record.status = replace(record.status, observed=None)  # each connection reads it once
             self.domain.begin()
             self._connected_at = self._tools.clock.monotonic()
             log.log(self._log_level, "launcher connected", extra=record.log_fields)
@@ -191,5 +191,5 @@ class LauncherConnection:
 
     @property
     def _log_level(self) -> int:
-        """DEBUG for a launcher whose connection flaps: it must not fill the log."""
+        """DEBUG for a launcher that reconnects again and again: it must not fill the log."""
         return logging.INFO if self._pauses.is_ordinary else logging.DEBUG

@@ -33,24 +33,24 @@ class DomainReader:
         """Reset for a new connection or a new domain."""
         self._is_unreadable = self._is_stale = False
 
-    def note(self, happened: Sequence[Event]) -> None:
+    def note(self, events: Sequence[Event]) -> None:
         """Record the events before a look. An empty sequence (a periodic look) makes the description stale."""
-        self._is_stale = self._is_stale or not happened or any(isinstance(event, AgentChanged) for event in happened)
+        self._is_stale = self._is_stale or not events or any(isinstance(event, AgentChanged) for event in events)
 
-    async def read(self, guest: Guest, known: Observed | None, who: Mapping[str, str]) -> Observed | None:
-        """Read the domain unless `known` is current; None when it cannot be read. HypervisorError.
+    async def read(self, guest: Guest, last: Observed | None, log_fields: Mapping[str, str]) -> Observed | None:
+        """Read the domain unless `last` is current; None when it cannot be read. HypervisorError.
 
         Several looks may run at a time: an event that arrives during a read leaves the description stale.
         """
-        if self._is_unreadable or (known is not None and not self._is_stale):
-            return known
+        if self._is_unreadable or (last is not None and not self._is_stale):
+            return last
         self._is_stale = False
         try:
             return await guest.described(read_domain)
         except (UnreadableError, NotText) as error:
             self._is_unreadable = True
-            log.warning("a domain's description is unreadable", extra={**who, "error": sanitize(str(error))})
-            return known
+            log.warning("a domain's description is unreadable", extra={**log_fields, "error": sanitize(str(error))})
+            return last
         except BaseException:
             self._is_stale = True
             raise

@@ -32,12 +32,12 @@ class DomainStart:
         self._tools = tools
         self._failed = FailedStarts()
         self._is_in_doubt = False
-        """A start got no response, and the domain was not read since."""
+        """A start got no response, and the domain has not been read since."""
 
     async def run(self, authorize: Granted) -> None:
         """Define the domain and start it. StartRefused, NoContact.
 
-        Slow steps come first and the grant last, so that a grant that is revoked meanwhile is noticed.
+        Slow steps come first. The grant is checked last, because it may be revoked meanwhile.
         """
         connection, record = self._connection.require(), self._record
         if self._is_in_doubt:
@@ -54,10 +54,8 @@ class DomainStart:
         except NoContact:
             record.publish(has_run=True)  # libvirt confirmed the start; a restarted libvirtd may not know the domain
             raise
-        if is_startable(record.status):  # without an error it would be started again at once, in a loop
-            raise self._refuse(
-                HypervisorError("libvirt answered that it has started the domain, but the domain is off")
-            )
+        if is_startable(record.status):  # without an error, the reconciler would repeat the start at once, in a loop
+            raise self._refuse(HypervisorError("libvirt reported that it started the domain, but the domain is off"))
 
     async def _define_and_start(self, connection: Connection, vmi: VirtualMachineInstance, text: str) -> None:
         try:
@@ -87,7 +85,7 @@ class DomainStart:
         except NodeAway as error:
             raise NoContact(str(error)) from error
         except Refused as error:
-            raise self._give_up(str(error)) from error
+            raise self._fail_for_good(str(error)) from error
         except NodeError as error:
             raise StartRefused(f"cannot read the launcher's report: {error}") from error
 
@@ -95,9 +93,9 @@ class DomainStart:
         try:
             return describe_domain(vmi, self._record.pod, report, self._record.status.interface)
         except ValueError as error:
-            raise self._give_up(str(error)) from error
+            raise self._fail_for_good(str(error)) from error
 
-    def _give_up(self, message: str) -> StartRefused:
+    def _fail_for_good(self, message: str) -> StartRefused:
         """Publish that this domain can never be started."""
         self._record.publish(failure=Failure("InvalidDomain", abbreviate(message)))
         return StartRefused(message)

@@ -4,8 +4,8 @@
 """Freezes the file systems of one launcher's guest on a user's request, and thaws them after a timeout.
 
 A guest with frozen file systems hangs at its next write. A freeze therefore has a timeout: a backup tool may crash
-before it thaws. The timeout is kept in this process only. A guest that is frozen when virt-handler restarts gets the
-default timeout. A restarted agent reports its state itself; without an agent nothing can be thawed.
+before it thaws. Only this process stores the timeout. A guest that is frozen when virt-handler restarts gets the
+default timeout. A restarted agent reports whether it is frozen; without an agent nothing can be thawed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from controlplane.virt_handler.vmi.ports import NoContact, VerbRefused
 log = logging.getLogger(__name__)
 
 _FREEZE_SECONDS = 10
-"""The agent's time to freeze or thaw: the guest first writes back its page cache."""
+"""Timeout of a freeze or thaw: the guest first writes back its page cache."""
 
 
 class Freeze:
@@ -39,7 +39,7 @@ class Freeze:
         self._until: float | None = None
         """When to thaw (monotonic). None: nothing is frozen. Infinity: on request only."""
         self._one_at_a_time = asyncio.Lock()
-        self._news = asyncio.Event()
+        self._changed = asyncio.Event()
 
     def note(self, state: AgentState) -> None:
         """Record the agent's state. An unknown freeze state does not change the timeout."""
@@ -53,7 +53,7 @@ class Freeze:
         async with self._one_at_a_time:
             if await self._is_frozen():
                 return
-            # Set the timeout before the freeze: the freeze may take effect although no response comes.
+            # Set the timeout before the freeze: a freeze without a response may have taken effect.
             self._thaw_at(self._clock.monotonic() + thaw_after if thaw_after else math.inf)
             self._agent.note_frozen(None)
             try:
@@ -71,10 +71,10 @@ class Freeze:
     async def follow(self) -> None:
         """Thaw after the timeout, while the connection lasts."""
         while True:
-            self._news.clear()
+            self._changed.clear()
             with suppress(TimeoutError):
                 async with asyncio.timeout(self._seconds_left()):
-                    await self._news.wait()
+                    await self._changed.wait()
             if self._seconds_left() == 0.0:
                 await self._thaw_overdue()
 
@@ -84,13 +84,13 @@ class Freeze:
             async with self._one_at_a_time:
                 if self._seconds_left() == 0.0:  # not thawed or frozen again in the meantime
                     await self._thaw()
-                    log.warning("thawed a guest's file systems: their time was over")
+                    log.warning("thawed a guest's file systems after the timeout")
         except (VerbRefused, NoContact) as error:
             log.warning("cannot thaw a guest's file systems", extra={"error": sanitize(str(error))})
-            self._news.clear()
+            self._changed.clear()
             with suppress(TimeoutError):
                 async with asyncio.timeout(pause_after_silence(self._clock.monotonic() - began)):
-                    await self._news.wait()
+                    await self._changed.wait()
 
     async def _thaw(self) -> None:
         if await self._is_frozen():
@@ -100,7 +100,7 @@ class Freeze:
     def _thaw_at(self, until: float | None) -> None:
         if until != self._until:
             self._until = until
-            self._news.set()
+            self._changed.set()
 
     def _seconds_left(self) -> float | None:
         """Return the seconds until the timeout; None when there is none."""
@@ -112,7 +112,9 @@ class Freeze:
         try:
             return read_freeze_status(await self._order(FREEZE_STATUS))
         except UnreadableResponse as error:
-            raise VerbRefused(f"the guest's agent does not say whether its file systems are frozen: {error}") from error
+            raise VerbRefused(
+                f"the guest's agent does not report whether its file systems are frozen: {error}"
+            ) from error
 
     async def _order(self, command: str) -> str:
         try:

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Polls whether a guest has plugged or unplugged the requested memory, at growing intervals.
 
-libvirt has an event for this, but the launcher can choose its text, so virt-handler does not subscribe to it.
+libvirt has an event for this, but virt-handler does not subscribe to it, because the launcher can choose its text.
 """
 
 from __future__ import annotations
@@ -22,32 +22,32 @@ PAUSES_SECONDS = (0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0)
 class MemoryProgress:
     """Polls one launcher's domain, across connections."""
 
-    def __init__(self, look: Callable[[], Awaitable[None]], seen: Callable[[], Observed | None]) -> None:
-        """look: reads the domain's description again (NoContact). seen: returns the last description."""
+    def __init__(self, look: Callable[[], Awaitable[None]], last: Callable[[], Observed | None]) -> None:
+        """look: reads the domain's description again (NoContact). last: returns the last description."""
         self._look = look
-        self._seen = seen
-        self._is_asked = asyncio.Event()
+        self._last = last
+        self._requested = asyncio.Event()
 
     def begin(self) -> None:
-        """Begin to poll: the guest was asked to change its memory."""
-        self._is_asked.set()
+        """Begin to poll: a change of memory was requested from the guest."""
+        self._requested.set()
 
     @property
     def is_begun(self) -> bool:
-        """The guest was asked, and polling has not begun yet."""
-        return self._is_asked.is_set()
+        """The change was requested, and polling has not begun yet."""
+        return self._requested.is_set()
 
     async def follow(self) -> None:
         """Poll while the connection lasts; at first without a request, which another process may have made."""
         while True:
             for pause in PAUSES_SECONDS:
                 await asyncio.sleep(pause)
-                if not is_taking(self._seen()):
+                if not is_taking(self._last()):
                     break
                 with suppress(NoContact):
                     await self._look()
-            await self._is_asked.wait()
-            self._is_asked.clear()
+            await self._requested.wait()
+            self._requested.clear()
 
 
 def is_taking(observed: Observed | None) -> bool:

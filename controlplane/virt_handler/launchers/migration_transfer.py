@@ -38,14 +38,14 @@ class MigrationTransfer:
         self._aborted = asyncio.Event()
         """Set when the current migration must be aborted."""
 
-    def expect(self, moving: MigrationState) -> None:
+    def expect(self, migration: MigrationState) -> None:
         """Publish that the transfer of the guest begins."""
         self._aborted = asyncio.Event()
-        self._record.publish(transfer=Transfer(moving.migration_uid), has_gone_on=False)
+        self._record.publish(transfer=Transfer(migration.migration_uid), has_gone_on=False)
 
-    async def run(self, vmi: VirtualMachineInstance, moving: MigrationState, writes: Writes) -> None:
+    async def run(self, vmi: VirtualMachineInstance, migration: MigrationState, writes: Writes) -> None:
         """Send the guest, and publish the outcome. Never raises."""
-        reason, has_moved, uid = "virt-handler is being stopped", False, moving.migration_uid
+        reason, has_moved, uid = "virt-handler is being stopped", False, migration.migration_uid
 
         def left() -> None:
             nonlocal has_moved
@@ -53,22 +53,22 @@ class MigrationTransfer:
             self._record.publish(transfer=Transfer(uid, is_over=True, has_moved=True))
 
         try:
-            await self.send(await self._request(vmi, moving, writes, left))
+            await self.send(await self._request(vmi, migration, writes, left))
             has_moved = True
         except (Failed, NoContact, NodeError, HypervisorError, ApiError, OSError) as error:
             reason = str(error)
         except Exception as error:
             log.exception("bug in a migration", extra=self._record.log_fields)
-            reason = f"virt-handler failed by an error of its own: {type(error).__name__}"
+            reason = f"internal error of virt-handler: {type(error).__name__}"
         finally:
             reason = "" if has_moved else reason
             log.info("migration over", extra={**self._record.log_fields, "moved": has_moved, "because": reason})
-            await self._look_after(has_moved=has_moved)
+            await self._refresh(has_moved=has_moved)
             transfer = Transfer(uid, is_over=True, has_moved=has_moved, reason=sanitize(reason))
             self._record.publish(transfer=transfer)
 
     async def _request(
-        self, vmi: VirtualMachineInstance, moving: MigrationState, writes: Writes, left: Callable[[], None]
+        self, vmi: VirtualMachineInstance, migration: MigrationState, writes: Writes, left: Callable[[], None]
     ) -> TransferRequest:
         record = self._record
         guest = await self._connection.require().guest(record.vmi_uid)
@@ -76,7 +76,7 @@ class MigrationTransfer:
             raise Failed("VMI is not running")
         return TransferRequest(
             vmi,
-            moving,
+            migration,
             record.pod.uid,
             guest,
             is_paused_by_user(vmi, record.status),
@@ -86,7 +86,7 @@ class MigrationTransfer:
             unwanted=self._aborted,
         )
 
-    async def _look_after(self, *, has_moved: bool) -> None:
+    async def _refresh(self, *, has_moved: bool) -> None:
         try:
             await self._connection.refresh()
         except NoContact as error:

@@ -6,10 +6,10 @@
 An administrator or a restarted CNI plugin can flush the Pod's rules or delete its bridge, without an event. virt-node
 checks the network and changes only what differs.
 
-A tap that was deleted cannot be restored: QEMU keeps the deleted one open, and it is disconnected. It is detected by
-the new tap, which no process has open.
+A deleted tap cannot be restored: QEMU keeps the deleted one open, which has no connection. virt-handler detects that
+because no process has the new tap open.
 
-Repairs run beside operations and user requests, which do not wait for them.
+Operations and user requests do not wait for repairs.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 
 AGAIN_SECONDS = 30.0
 """The pause after a failed repair."""
-TAP_GONE = "the guest has lost its network: the tap that it was started with is gone from its Pod. Restart the machine"
+TAP_GONE = "the guest has lost its network: the tap of its Pod was deleted. Restart the machine"
 
 
 class Network:
@@ -59,7 +59,7 @@ class Network:
         self._due_at = clock.monotonic() + pause()
 
     def keep(self, wanted: Masquerade | None) -> None:
-        """Record what was just set up, to repair it from now on; None: the guest has no network."""
+        """Record the network that was just set up, to repair it from now on; None: the guest has none."""
         self._wanted = wanted
         self._due_at = self._clock.monotonic() + self._pause()
 
@@ -69,15 +69,15 @@ class Network:
             if (seconds := self._due_at - self._clock.monotonic()) > 0:
                 await self._sleep(seconds)
             else:
-                self._due_at = self._clock.monotonic() + await self._see_to_it()
+                self._due_at = self._clock.monotonic() + await self._repair()
 
-    async def _see_to_it(self) -> float:
+    async def _repair(self) -> float:
         """Repair the network; return the seconds until the next time."""
         if self._wanted is None:
             return self._pause()
         try:
             interface = await self._node.set_up_network(self._pod_uid, self._wanted)
-        except (NodeAway, NotThere):  # virt-node or the Pod is away: no problem of the network
+        except (NodeAway, NotThere):  # virt-node is unreachable or the Pod is gone: this is no problem of the network
             return min(AGAIN_SECONDS, self._pause())
         except NodeError as error:
             message = sanitize(f"cannot set up the Pod's network: {error}")

@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Executes the reconcilers' actions on one launcher: one method for each action. The decisions are in vmi/.
 
-Errors of every operation: StartRefused and VerbRefused give the reason; NoContact: it may or may not have happened.
+Errors of every operation: StartRefused and VerbRefused have the reason. After NoContact, the operation may have
+happened.
 """
 
 from __future__ import annotations
@@ -109,7 +110,7 @@ class Operations:
         observed = self._record.status.observed
         if observed is not None and observed.vcpus not in (0, action.count):
             # Without an error the reconciler would repeat the action at once, in a loop.
-            message = f"libvirt answered that the guest has {action.count} virtual CPUs, but it has {observed.vcpus}"
+            message = f"libvirt reported that the guest has {action.count} virtual CPUs, but it has {observed.vcpus}"
             raise NoContact(message)
 
     @perform.register
@@ -120,4 +121,4 @@ class Operations:
         self._memory.begin()
         observed = self._record.status.observed
         if observed is not None and observed.requested_bytes != action.requested_bytes:
-            raise NoContact("libvirt answered that the guest is asked to have other memory, but it is not")
+            raise NoContact("libvirt reported that it requested the new memory from the guest, but it did not")

@@ -12,16 +12,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 PAUSES_SECONDS = (0.02, 0.05, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
-"""Pauses between attempts to connect. libvirtd listens a moment after its socket exists."""
+"""Pauses between attempts to connect. libvirtd begins to listen a moment after it creates its socket."""
 STEADY_SECONDS = 10.0
 """A connection that lasted this long resets the count of failures."""
 RESYNC_SECONDS = 300.0
 """Period of looks at a domain without an event: an event may be lost."""
 FIRST_SECONDS, USUAL_SECONDS, RARE_SECONDS = 10.0, 120.0, 600.0
-"""Pauses between rounds of agent queries: the first, the usual longest (as upstream's for interfaces), and the longest
-for an agent that is silent or changes its responses each time."""
+"""Pauses between rounds of agent queries: the first, the usual maximum (as upstream's for interfaces), and the maximum
+for an agent that does not respond or changes its responses each time."""
 _CHANGES, _SILENCES = 5, 2
-"""This many in a row are normal: a booting guest gets its addresses one by one, and is slow."""
+"""So many changes and silences in a row are normal: a booting guest is slow, and gets its addresses one by one."""
 _SHARE = 0.05
 """The largest share of time that queries to one agent may take. A slow agent is queried rarely."""
 _BURST, _RATE = 20, 2.0
@@ -37,14 +37,14 @@ class Pauses:
     random: Callable[[], float]
     failures: int = 0
 
-    def next(self, good_for: float) -> float:
-        """Return the seconds to wait after a connection that lasted `good_for` seconds."""
-        self.failures = 1 if good_for >= STEADY_SECONDS else self.failures + 1
+    def next(self, lasted: float) -> float:
+        """Return the seconds to wait after a connection that lasted `lasted` seconds."""
+        self.failures = 1 if lasted >= STEADY_SECONDS else self.failures + 1
         return PAUSES_SECONDS[min(self.failures, len(PAUSES_SECONDS)) - 1] * (0.5 + self.random() / 2)
 
     @property
     def is_worth_a_warning(self) -> bool:
-        """Warn once the failures last, then ever less often. A starting launcher fails a few times."""
+        """Warn when failures last, and then at growing intervals. A starting launcher fails a few times."""
         return self.failures >= len(PAUSES_SECONDS) and self.failures & (self.failures - 1) == 0
 
     @property
@@ -98,7 +98,7 @@ class Rounds:
     count: int = 0
     silences: int = 0
     changes: int = 0
-    """Silences and changes: how many in a row."""
+    """How many silent rounds, and how many with changes, there were in a row."""
 
     def next(self, *, is_silent: bool, is_changed: bool, took: float) -> float:
         """Return the seconds until the next round. took: the seconds that this round took."""
@@ -107,5 +107,5 @@ class Rounds:
         self.silences = self.silences + 1 if is_silent else 0
         self.changes = self.changes + 1 if is_changed else 0
         excess = max(self.silences - _SILENCES, self.changes - _CHANGES)
-        rest = 0.0 if 0 < self.silences <= _SILENCES else took / _SHARE
-        return min(RARE_SECONDS, max(usual * 2.0 ** min(max(excess, 0), 10), rest))
+        by_share = 0.0 if 0 < self.silences <= _SILENCES else took / _SHARE
+        return min(RARE_SECONDS, max(usual * 2.0 ** min(max(excess, 0), 10), by_share))

@@ -91,7 +91,7 @@ class TransferRequest:
     vmi: VirtualMachineInstance
     moving: MigrationState
     pod_uid: str
-    """Of the launcher at the source."""
+    """UID of the launcher Pod at the source."""
     guest: Guest
     is_paused_by_user: bool
     """A user has paused the guest: it stays paused at the target."""
@@ -114,7 +114,7 @@ class NodeError(Exception):
 
 
 class NodeAway(NodeError):
-    """There is no connection to virt-node, or it broke: the request may or may not have been carried out."""
+    """There is no connection to virt-node, or it broke: virt-node may have carried out the request."""
 
 
 class NotThere(NodeError):
@@ -133,7 +133,7 @@ class LauncherSocket:
 
     @property
     def path(self) -> str:
-        """The path to dial. It leads to the checked inode, even if the directory has changed."""
+        """The path to connect to. It leads to the checked inode, even if the directory has changed."""
         return f"/proc/self/fd/{self.descriptor}"
 
     def close(self) -> None:

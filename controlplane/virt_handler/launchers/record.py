@@ -26,12 +26,12 @@ class LauncherRecord:
 
     @property
     def is_over(self) -> bool:
-        """The Pod has ended: no process of it will listen again."""
+        """The Pod has ended: none of its processes will listen again."""
         return self.is_gone or self.pod.is_over
 
     @property
     def has_own_domain(self) -> bool:
-        """The domain, as last observed, carries the identity of this VMI and this Pod."""
+        """The last observed domain has the identity of this VMI and this Pod."""
         return is_own(self.launcher(), self.vmi_uid)
 
     @property
@@ -39,7 +39,7 @@ class LauncherRecord:
         return {"key": str(self.pod.vmi_key), "uid": self.vmi_uid, "pod": self.pod.metadata.name}
 
     def launcher(self) -> Launcher:
-        """Return the launcher as known now."""
+        """Return the launcher's current state."""
         return Launcher(self.pod, is_gone=self.is_gone, status=self.status, expected=self.expected)
 
     def publish(self, **changes: object) -> None:

@@ -35,10 +35,10 @@ class Registry:
         self._changed = changed
         self._sessions: dict[str, Session] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
-        self._shown: dict[Key, str] = {}
-        """By a Pod's key: the UID of the launcher with that name."""
+        self._uid_by_name: dict[Key, str] = {}
+        """UID of the launcher, by its Pod's key."""
         self._is_following = False
-        self._node_missed_since: float | None = tools.clock.monotonic()
+        self._node_away_since: float | None = tools.clock.monotonic()
         tools.node.subscribe(self._node_changed)
 
     def __len__(self) -> int:
@@ -54,7 +54,7 @@ class Registry:
 
     @property
     def node_trouble(self) -> NodeTrouble | None:
-        why, since = self._tools.node.trouble, self._node_missed_since
+        why, since = self._tools.node.trouble, self._node_away_since
         return NodeTrouble(why, since) if why and since is not None else None
 
     async def find_traces(self, pod_uid: str) -> Traces:
@@ -96,22 +96,22 @@ class Registry:
     def _node_changed(self) -> None:
         """Enqueue every VMI when virt-node connects or disconnects: its status may depend on virt-node."""
         is_away = self._tools.node.trouble != ""
-        self._node_missed_since = self._tools.clock.monotonic() if is_away else None
+        self._node_away_since = self._tools.clock.monotonic() if is_away else None
         for key in self.keys():
             self._changed(key)
 
     def _take(self, group: asyncio.TaskGroup, key: Key, after: bytes | None) -> None:
-        """Handle the current Pod of a name. The watch may have missed a deletion and a new creation."""
-        pod, shown = _read(after), self._shown.get(key)
+        """Handle the current Pod of a name. The watch may have missed a deletion and another creation."""
+        pod, former_uid = _read(after), self._uid_by_name.get(key)
         if after is not None and pod is None:
             return  # an unreadable Pod still exists: keep its session
-        if shown is not None and (pod is None or pod.uid != shown):
-            del self._shown[key]
-            self._gone(shown)
+        if former_uid is not None and (pod is None or pod.uid != former_uid):
+            del self._uid_by_name[key]
+            self._mark_gone(former_uid)
         if pod is not None:
-            self._seen(group, key, pod)
+            self._update(group, key, pod)
 
-    def _seen(self, group: asyncio.TaskGroup, name: Key, pod: Pod) -> None:
+    def _update(self, group: asyncio.TaskGroup, name: Key, pod: Pod) -> None:
         session, task = self._sessions.get(pod.uid), self._tasks.get(pod.uid)
         if session is None:
             if pod.owner is None or pod.vmi_key is None:
@@ -121,12 +121,12 @@ class Registry:
         else:
             was_gone, session.record.is_gone = session.record.is_gone, False  # a Pod may reappear in the list
             session.record.pod = pod if pod.owner is not None else _with_owners_of(session.record.pod, pod)
-            if was_gone and not _goes_on(task):  # an operation or its connection was just ending
+            if was_gone and not _is_running(task):  # its operation or connection was about to end
                 self._begin(group, session, after=task)
             else:
                 self._end_if_over(session)
-        self._shown[name] = pod.uid
-        self._wake(session)
+        self._uid_by_name[name] = pod.uid
+        self._enqueue(session)
 
     def _add(self, group: asyncio.TaskGroup, pod: Pod, vmi_uid: str, key: Key) -> Session:
         def ended() -> None:
@@ -137,16 +137,16 @@ class Registry:
         self._sessions[pod.uid] = session
         return session
 
-    def _gone(self, pod_uid: str) -> None:
+    def _mark_gone(self, pod_uid: str) -> None:
         session = self._sessions.get(pod_uid)
         if session is None:
             return
         session.record.is_gone = True
         self._end_if_over(session)
         self._drop_if_over(pod_uid)
-        self._wake(session)
+        self._enqueue(session)
 
-    def _wake(self, session: Session) -> None:
+    def _enqueue(self, session: Session) -> None:
         if (key := session.record.pod.vmi_key) is not None:
             self._changed(key)
 
@@ -157,7 +157,7 @@ class Registry:
             del self._sessions[pod_uid]
 
     def _end_if_over(self, session: Session) -> None:
-        """Stop waiting for a launcher that is over. A connected one keeps its connection until it closes."""
+        """Stop waiting for a launcher that is over. An open connection stays until the peer closes it."""
         task = self._tasks.get(session.record.pod.uid)
         if task is not None and session.record.is_over and not session.record.status.is_connected:
             task.cancel()
@@ -189,14 +189,14 @@ class Registry:
         return tuple(session.launcher() for session in self._sessions.values() if is_wanted(session.record.pod))
 
 
-def _goes_on(task: asyncio.Task[None] | None) -> bool:
+def _is_running(task: asyncio.Task[None] | None) -> bool:
     """Tell whether a task still runs. The callback of a finished task may not have run yet."""
     return task is not None and not task.done() and not task.cancelling()
 
 
-def _with_owners_of(known: Pod, pod: Pod) -> Pod:
+def _with_owners_of(former: Pod, pod: Pod) -> Pod:
     """Return a Pod that lost its owners (`kubectl delete vmi --cascade=orphan`) with its former owners."""
-    owners = known.metadata.owner_references
+    owners = former.metadata.owner_references
     return structs.replace(pod, metadata=structs.replace(pod.metadata, owner_references=owners))
 
 

@@ -21,7 +21,7 @@ from controlplane.process import threads
 from controlplane.virt_handler.launchers.ports import NodeError, Refused
 
 AT_ONCE = 16
-"""The most threads. A thread that blocks counts until it ends."""
+"""Limit of threads. A thread that blocks counts until it ends."""
 _SECONDS = 10.0
 
 
@@ -32,8 +32,8 @@ class Reports:
         """read: reads a descriptor and closes it; it may block. seconds: timeout of each report, queueing included."""
         self._read = read_whole if read is None else read
         self._seconds = seconds
-        self._places = asyncio.Semaphore(AT_ONCE)
-        self._unwanted = DescriptorCloser()
+        self._slots = asyncio.Semaphore(AT_ONCE)
+        self._closer = DescriptorCloser()
 
     async def read(self, descriptor: int) -> bytes:
         """Read a report up to the size limit. The descriptor is closed in any case. NodeError."""
@@ -47,7 +47,7 @@ class Reports:
         outcome: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
 
         def settle(data: bytes | None, error: BaseException | None) -> None:
-            self._places.release()
+            self._slots.release()
             if outcome.done():
                 return  # the caller has given up
             if error is not None:
@@ -56,27 +56,27 @@ class Reports:
                 outcome.set_result(data or b"")
 
         try:
-            await self._places.acquire()
+            await self._slots.acquire()
         except BaseException:  # cancelled while all threads are busy
-            self._unwanted.add(descriptor)
+            self._closer.add(descriptor)
             raise
         try:
             threads.start_thread("report", lambda: self._read(descriptor), settle)
         except RuntimeError as error:
-            self._places.release()
-            self._unwanted.add(descriptor)
-            raise NodeError(f"there is no thread to read {layout.REPORT} in") from error
+            self._slots.release()
+            self._closer.add(descriptor)
+            raise NodeError(f"cannot start a thread to read {layout.REPORT}") from error
         return outcome
 
 
 def read_whole(descriptor: int) -> bytes:
-    """Read up to the size limit and close. NodeError; Refused when it is no regular file, or longer.
+    """Read up to the size limit and close. NodeError; Refused if it is not a regular file, or too long.
 
-    A Python file object is only made after the check that it is a regular file.
+    A Python file object is only created after the check that it is a regular file.
     """
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise Refused("virt-node gave something else than a file")
+            raise Refused("the descriptor from virt-node is not a regular file")
         with os.fdopen(descriptor, "rb", closefd=False) as file:
             data = file.read(REPORT_LIMIT_BYTES + 1)
     except OSError as error:

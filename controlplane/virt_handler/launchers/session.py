@@ -5,7 +5,7 @@
 
 A reconciler starts an operation and does not wait, so a launcher that hangs blocks no worker. `launcher()` shows the
 operation while it runs, and its failure. The end of an operation enqueues the VMI. An operation starts at once or is
-refused; a queued one might start after its reason no longer holds.
+refused: when a queued operation starts, its reason may not hold any more.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Session:
         spawn: Callable[[Coroutine[Any, Any, None]], object],
         ended: Callable[[], None] | None = None,
     ) -> None:
-        """changed: called when the status changes. spawn: runs a coroutine in a task. ended: after an operation."""
+        """changed: called when the status changes; ended: after an operation. spawn: runs a coroutine in a task."""
         self.record = LauncherRecord(pod, vmi_uid, changed)
         self._tools = tools
         self._spawn = spawn
@@ -96,11 +96,11 @@ class Session:
         return self._operation != ""
 
     def launcher(self) -> Launcher:
-        """Return the launcher as known now."""
+        """Return the launcher's current state."""
         return replace(self.record.launcher(), operation=self._operation, failed_operation=self._failed)
 
     def expect(self, expected: Expected) -> None:
-        """Record what the VMI says before the hand-over."""
+        """Keep the VMI that was read before the hand-over."""
         self.record.expected = expected
         self.record.changed()
 
@@ -117,7 +117,7 @@ class Session:
             capabilities.cancel()
 
     def perform(self, action: Operation, inputs: OperationInputs = NO_INPUTS) -> None:
-        """Start an operation. NoContact while another one runs."""
+        """Start an operation. Raises NoContact while another one runs."""
         name = operation_name(action)
         if self._operation:
             raise NoContact(f"cannot {name}: the launcher is busy with another operation ({self._operation})")
@@ -127,7 +127,7 @@ class Session:
     async def execute_user_request(
         self, verb: Verb, vmi: VirtualMachineInstance | None, *, thaw_after: int = 0
     ) -> None:
-        """Execute a user's request and wait for its end. Busy, VerbRefused, NoContact.
+        """Execute a user's request and wait for its end. Raises Busy, VerbRefused, NoContact.
 
         thaw_after: seconds after which frozen file systems are thawed; 0: never. Cancelling the call does not cancel
         the request. A failed request is not reported as a failed operation.
@@ -140,20 +140,20 @@ class Session:
         await asyncio.shield(ended)
 
     async def inquire(self, commands: Sequence[str]) -> Mapping[str, str]:
-        """Query the guest's agent, also while an operation runs: it changes nothing. VerbRefused, NoContact."""
+        """Query the guest's agent, also while an operation runs: a query changes nothing. VerbRefused, NoContact."""
         return await self.user_requests.inquire(commands)
 
-    def transfer(self, vmi: VirtualMachineInstance, moving: MigrationState, writes: Writes) -> None:
-        """Start to send the guest to its migration's target. It may take hours, so operations run beside it.
+    def transfer(self, vmi: VirtualMachineInstance, migration: MigrationState, writes: Writes) -> None:
+        """Start to send the guest to its migration's target. That may take hours, so operations run beside it.
 
-        NoContact while an operation runs.
+        Raises NoContact while an operation runs.
         """
         if self._operation:
             raise NoContact(
                 f"cannot begin a migration: the launcher is busy with another operation ({self._operation})"
             )
-        self.migration.expect(moving)
-        self._spawn(self.migration.run(vmi, moving, writes))
+        self.migration.expect(migration)
+        self._spawn(self.migration.run(vmi, migration, writes))
 
     def abort_transfer(self) -> None:
         """Abort the current migration."""
@@ -185,7 +185,7 @@ class Session:
             raised = error
         except Exception as error:
             log.exception("bug in a user request", extra={"verb": verb, **self.record.log_fields})
-            raised = NoContact(f"virt-handler failed by an error of its own: {type(error).__name__}")
+            raised = NoContact(f"internal error of virt-handler: {type(error).__name__}")
         finally:
             if not ended.done():
                 ended.set_exception(raised)

@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Reboots one launcher's guest from the inside: through its agent if there is one, else with the ACPI power button.
 
-The agent reboots at once; a guest may ignore the button. QEMU's agent sends no response to a shutdown order that it
-carries out. So an agent that has just answered a ping and is then silent has obeyed.
+The agent reboots at once; a guest may ignore the button. QEMU's agent does not respond to a shutdown command that it
+carries out. So if an agent responds to a ping and then not to the command, it has carried out the command.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from controlplane.virt_handler.launchers.agent import Agent, NoAgent
 from controlplane.virt_handler.vmi.ports import NoContact, VerbRefused
 
 _REFUSES_SECONDS = 2
-"""How long to wait for a refusal. A successful request takes as long."""
+"""How long to wait for a refusal. A successful request always takes this long."""
 
 
 async def soft_reboot(agent: Agent, press: Callable[[], Awaitable[None]] | None) -> None:
@@ -28,7 +28,7 @@ async def soft_reboot(agent: Agent, press: Callable[[], Awaitable[None]] | None)
     except NoAgent as error:
         await _press(press, str(error))
     except HypervisorError as error:
-        await _press(press, f"the guest's agent does not answer: {sanitize(str(error))}")
+        await _press(press, f"the guest's agent does not respond: {sanitize(str(error))}")
     else:
         await _by_agent(agent)
 

@@ -16,7 +16,7 @@ from controlplane.virt_handler.launchers.pace import RESYNC_SECONDS
 from controlplane.virt_handler.launchers.ports import Connect, Failed, Node, Send, TransferRequest
 
 
-async def _send_nobody(request: TransferRequest) -> None:
+async def _refuse_to_send(request: TransferRequest) -> None:
     raise Failed(f"guest of Pod {request.pod_uid} cannot be sent from here")
 
 
@@ -32,6 +32,6 @@ class Tools:
     resync_seconds: float = RESYNC_SECONDS
     started: Callable[[float], None] = lambda _unused: None
     """Called with the seconds of each start (metrics)."""
-    send: Send = _send_nobody
+    send: Send = _refuse_to_send
     questions: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(QUESTIONS))
-    """Limits the queries to agents at the same time."""
+    """Limits how many agents are queried at the same time."""

@@ -40,7 +40,7 @@ class UserRequests:
     async def execute(self, verb: Verb, vmi: VirtualMachineInstance | None, *, thaw_after: int = 0) -> None:
         """Execute a request on the guest in its current state. VerbRefused, NoContact.
 
-        vmi: as the cache has it. thaw_after: seconds after which frozen file systems are thawed; 0: never.
+        vmi: from the cache. thaw_after: seconds after which frozen file systems are thawed; 0: never.
         """
         await self._connection.refresh()
         check = check_user_request(verb, vmi, self._record.launcher(), self._record.vmi_uid)
@@ -56,7 +56,8 @@ class UserRequests:
         match verb:
             case "pause":
                 await run(lambda guest: guest.pause())
-                await self._connection.refresh()  # after an I/O error in between, the guest must not be resumed
+                # After an I/O error in between, the stored pause keeps the reconciler from resuming the guest.
+                await self._connection.refresh()
                 record.publish(is_paused_by_user=user_pause_after(True, record.status.state))
             case "unpause":
                 if unpause_resumes_domain(record.status):

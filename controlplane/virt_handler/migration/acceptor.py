@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Accepts connections on a listening socket, up to a limit at a time and in all. Closes those beyond the limits."""
+"""Accepts connections on a listening socket, up to a limit at a time and in total. Closes further connections."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ class Acceptor:
         most: int,
         in_all: float = inf,
     ) -> None:
-        """serve: handles one connection's socket. most: connections at a time. in_all: over its lifetime."""
+        """serve: handles one connection's socket. most: limit at a time. in_all: limit in total."""
         self._listening = listening
         self._serve = serve
         self._most = most
-        self._left = in_all
+        self._remaining = in_all
         self._served: set[asyncio.Task[None]] = set()
         listening.setblocking(False)
         self._accepting = asyncio.get_running_loop().create_task(self._accept())
@@ -56,15 +56,15 @@ class Acceptor:
                 log.warning("cannot accept a migration connection", extra={"because": str(error)})
                 await asyncio.sleep(AGAIN_SECONDS)
                 continue
-            if len(self._served) >= self._most or self._left <= 0:
+            if len(self._served) >= self._most or self._remaining <= 0:
                 connection.close()
                 continue
-            self._left -= 1
-            task = loop.create_task(self._attend(connection))
+            self._remaining -= 1
+            task = loop.create_task(self._serve_one(connection))
             self._served.add(task)
             task.add_done_callback(self._served.discard)
 
-    async def _attend(self, connection: socket.socket) -> None:
+    async def _serve_one(self, connection: socket.socket) -> None:
         try:
             await self._serve(connection)
         finally:

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Copies bytes between two connections, both ways, until both ways have ended. One bounded buffer for each way.
+"""Copies bytes between two connections in both directions, until both have ended. Each has one bounded buffer.
 
 It uses sockets and not asyncio's streams: streams copy every byte five times and take twice the processor time. asyncio
 only waits until a socket is ready.
@@ -33,7 +33,7 @@ class TunnelSocket:
         """Serializes `close` and `cut`: a closed descriptor's number may already belong to another file."""
 
     async def prove(self) -> None:
-        """Do the TLS handshake; nothing on a plain socket. OSError."""
+        """Do the TLS handshake. On a plain socket it does nothing. OSError."""
         connection = self._socket
         while isinstance(connection, ssl.SSLSocket):
             try:
@@ -75,7 +75,7 @@ class TunnelSocket:
         return bytes(line)
 
     def finish(self) -> None:
-        """Shut down the sending side, and go on reading. OSError.
+        """Shut down the sending side, and continue to read. OSError.
 
         It shuts down TCP below TLS, because Python's TLS ends both directions at once. An attacker can forge such an
         end. QEMU and libvirt detect truncated data themselves.
@@ -86,8 +86,8 @@ class TunnelSocket:
         """Close the socket. Pending waits end with ConnectionAbortedError."""
         for waiting in (self._readable, self._writable):
             if waiting is not None and not waiting.done():
-                waiting.set_exception(ConnectionAbortedError("it is closed"))
-                waiting.exception()  # marks it as retrieved, in case nobody waits
+                waiting.set_exception(ConnectionAbortedError("the socket is closed"))
+                waiting.exception()  # marks it as retrieved, in case no task waits
         if self._socket.fileno() >= 0:
             self._loop.remove_reader(self._socket)
             self._loop.remove_writer(self._socket)
@@ -136,30 +136,30 @@ class TunnelSocket:
 
 
 class TunnelSockets:
-    """The sockets of one migration with a remote peer, to cut them when they do not end by themselves."""
+    """The sockets of one migration to a remote peer, to cut them if they do not end by themselves."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._ends: set[TunnelSocket] = set()
+        self._sockets: set[TunnelSocket] = set()
         self._is_cut = False
 
     def add(self, end: TunnelSocket) -> None:
-        """Cut this socket with the others: at once if they are cut already."""
+        """Add a socket, to cut it with the others. It is cut at once if they are already cut."""
         with self._lock:
-            self._ends.add(end)
+            self._sockets.add(end)
             if self._is_cut:
                 end.cut()
 
     def discard(self, end: TunnelSocket) -> None:
-        """Forget a socket that is closed."""
+        """Remove a closed socket."""
         with self._lock:
-            self._ends.discard(end)
+            self._sockets.discard(end)
 
     def cut(self) -> None:
         """Cut all sockets, and those that are added later. From any thread."""
         with self._lock:
             self._is_cut = True
-            for end in self._ends:
+            for end in self._sockets:
                 end.cut()
 
 
@@ -183,16 +183,16 @@ def secure(connection: socket.socket, context: ssl.SSLContext, *, server_name: s
 
 
 async def copy_both_ways(left: TunnelSocket, right: TunnelSocket) -> None:
-    """Copy both ways until both have ended or one breaks; then close both sockets. An OSError is not raised."""
-    ways = {asyncio.ensure_future(_copy(left, right)), asyncio.ensure_future(_copy(right, left))}
+    """Copy in both directions until both have ended or one breaks; then close both sockets. Raises no OSError."""
+    copies = {asyncio.ensure_future(_copy(left, right)), asyncio.ensure_future(_copy(right, left))}
     try:
-        await asyncio.wait(ways, return_when=asyncio.FIRST_EXCEPTION)
+        await asyncio.wait(copies, return_when=asyncio.FIRST_EXCEPTION)
     finally:
         left.close()
         right.close()
-        for way in ways:
-            way.cancel()
-        await asyncio.gather(*ways, return_exceptions=True)
+        for copy in copies:
+            copy.cancel()
+        await asyncio.gather(*copies, return_exceptions=True)
 
 
 async def _copy(source: TunnelSocket, target: TunnelSocket) -> None:

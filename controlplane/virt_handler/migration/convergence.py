@@ -3,9 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Watches a migration while libvirt sends the guest: aborts it after a timeout, or stops the guest to converge.
 
-Where workload disruption is allowed, the guest is stopped after the completion timeout: its memory no longer changes,
-and the migration gets the same time again. The stop is written to the status before it happens (docs/adr/0016), because
-libvirt cannot tell it from a user's pause once the migration has ended. If the migration fails, the guest is resumed.
+If workload disruption is allowed, the guest is stopped after the completion timeout: its memory does not change any
+more, and the migration gets the same time again. The stop is written to the status first (docs/adr/0016), because
+libvirt cannot tell it from a user's pause after the migration has ended. If the migration fails, the guest is resumed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from controlplane.virt_handler.vmi.ports import NoContact, Write
 log = logging.getLogger(__name__)
 
 LOOK_SECONDS = 1.0
-"""Between two reads of a migration's progress."""
+"""Pause between two reads of a migration's progress."""
 GIB = 1 << 30
 
 
@@ -63,14 +63,14 @@ class Pace:
     spare: int = 0
     """Bytes that QEMU counts but does not send: the part of the virtio-mem device that is not plugged."""
     most: float = inf
-    """The most bytes that there can be to send. A launcher that reports more gets no more time."""
+    """Limit of the bytes to send. A launcher that reports more gets no more time."""
     total: float = 0
     mark: float = inf
     """Remaining bytes at the last progress; if the guest may be stopped, at the last look."""
     since: float = 0.0
     """Time of the last progress."""
     shares: int = 1
-    """How many times the completion timeout it may take."""
+    """How many completion timeouts the migration may take."""
 
     def __post_init__(self) -> None:
         self.since = self.began
@@ -81,7 +81,7 @@ class Pace:
         if 0 < progress.remaining < self.mark:
             self.since = now
         if self.is_stoppable or 0 < progress.remaining < self.mark:
-            # A busy guest's memory is sent repeatedly, so more may remain than before. It is stuck if nothing is sent.
+            # Memory of a busy guest is sent repeatedly, so more may remain than before: compare with the last look.
             self.mark = progress.remaining or self.mark
 
     @property
@@ -90,7 +90,7 @@ class Pace:
         return self.settings.completion_timeout_per_gib * max(1, ceil(self.total / GIB)) * self.shares
 
     def is_stop_announced(self, now: float) -> bool:
-        """Tell whether the guest is to be stopped now so that the rest can be sent."""
+        """Tell whether to stop the guest now, so that the rest can be sent."""
         return self.is_stoppable and 0 < self.longest < now - self.began
 
     def too_long(self, now: float) -> str:
@@ -100,9 +100,10 @@ class Pace:
             self.settings.progress_timeout,
         )
         if completion_timeout and now - self.began > completion_timeout:
-            return f"was not done after {completion_timeout} s, {self.settings.completion_timeout_per_gib} for each GiB"
+            per_gib = self.settings.completion_timeout_per_gib
+            return f"did not complete within {completion_timeout} s ({per_gib} s for each GiB)"
         if progress_timeout and now - self.since > progress_timeout:
-            return f"did not get on for {progress_timeout} s"
+            return f"made no progress for {progress_timeout} s"
         return ""
 
     def stopped(self) -> None:
@@ -125,9 +126,9 @@ class Watch:
         most: float = inf,
         progressed: Callable[[Progress], None] = lambda _unused: None,
     ) -> None:
-        """write_stop: writes to the status that the guest is to be stopped. is_paused_by_user: it is paused already.
+        """write_stop: writes to the status that the guest will be stopped. is_paused_by_user: it is already paused.
 
-        spare: bytes that QEMU counts but does not send. most: the most bytes that there can be to send.
+        spare: bytes that QEMU counts but does not send. most: limit of the bytes to send.
         """
         self._guest = guest
         self._clock = clock
@@ -173,7 +174,7 @@ class Watch:
         """
         if self._stopping is None:
             return
-        await asyncio.wait((self._stopping,))  # a later stop would have nobody to resume the guest
+        await asyncio.wait((self._stopping,))  # nothing would resume the guest after a later stop
         with suppress(HypervisorError):
             if await self._guest.state() == State(Life.PAUSED, "user"):
                 await self._guest.resume()

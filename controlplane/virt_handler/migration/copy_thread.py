@@ -3,9 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A thread with an event loop in which one migration copies its bytes, beside the main event loop.
 
-Each migration has its own thread, because its peer can block it: within one call OpenSSL reads messages without payload
-(TLS 1.3's KeyUpdate) for as long as they arrive. Code in the thread must not touch objects of the main loop. It calls
-into the main loop with `home`.
+Each migration has its own thread, because its peer can block it: one call of OpenSSL reads messages without payload
+(TLS 1.3's KeyUpdate) until no more arrive. Code in the thread must not touch objects of the main loop. It calls into
+the main loop with `home`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 class CopyThread:
-    """Create it in the main loop."""
+    """The thread of one migration. Create it in the main loop."""
 
     def __init__(self) -> None:
         self._home: asyncio.AbstractEventLoop | None = None
@@ -28,7 +28,7 @@ class CopyThread:
     async def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine in the thread, and wait for it in the main loop. Cancelling the wait cancels it."""
         self._home = asyncio.get_running_loop()
-        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._begun()))
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._running_loop()))
 
     async def home(self, work: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine in the main loop, and wait for it in the thread."""
@@ -43,7 +43,7 @@ class CopyThread:
         if loop is not None:
             loop.call_soon_threadsafe(loop.stop)
 
-    def _begun(self) -> asyncio.AbstractEventLoop:
+    def _running_loop(self) -> asyncio.AbstractEventLoop:
         if self._loop is None:
             self._loop = asyncio.new_event_loop()
             threading.Thread(target=_run, args=(self._loop,), name="migration", daemon=True).start()

@@ -14,7 +14,7 @@ from controlplane.api.objects.migration_state import MigrationState
 LINE_LIMIT_BYTES = 512
 Channel = Literal["control", "memory", "disks"]
 MOST: dict[Channel, int] = {"control": 1, "memory": 1, "disks": 8}
-"""The most connections of a channel at a time. QEMU opens one for each disk that it sends."""
+"""Limit of connections of a channel at a time. QEMU opens one for each disk that it sends."""
 _Uid = Annotated[str, msgspec.Meta(min_length=1, max_length=64)]
 
 
@@ -40,9 +40,9 @@ class Handshake(msgspec.Struct, frozen=True):
 _decoder = msgspec.json.Decoder(Handshake)
 
 
-def migration_identity(moving: MigrationState) -> MigrationIdentity:
+def migration_identity(state: MigrationState) -> MigrationIdentity:
     """Return the identity that both ends of a migration's tunnel must name."""
-    return MigrationIdentity(moving.migration_uid, moving.source_pod_uid, moving.target_pod_uid)
+    return MigrationIdentity(state.migration_uid, state.source_pod_uid, state.target_pod_uid)
 
 
 def render(handshake: Handshake) -> bytes:
@@ -57,5 +57,5 @@ def read(line: bytes, expected: MigrationIdentity) -> Channel:
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise HandshakeError("it does not begin with a handshake line") from error
     if handshake.identity != expected:  # the source of one migration must not reach the target of another
-        raise HandshakeError("it is of another migration")
+        raise HandshakeError("it belongs to another migration")
     return handshake.channel

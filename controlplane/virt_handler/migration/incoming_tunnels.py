@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 SOCKET_SECONDS = 30.0
 """How long to wait until QEMU listens: it starts while the source connects."""
 OPEN_SECONDS = 86400.0
-"""The longest that a tunnel server is open, whatever becomes of its migration."""
+"""Limit for an open tunnel server, even if its migration has not ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +52,8 @@ class IncomingTunnels:
         *,
         changed: Callable[[str], None],
     ) -> None:
-        """address: returns the address to listen on, which sources get (NoMigrationAddress). changed: called with the
-        VMI's UID when the timer closes a tunnel."""
+        """address: returns the address to listen on and to publish (NoMigrationAddress). changed: called with the VMI's
+        UID when the timer closes a tunnel."""
         self._pair = pair
         self._address = address
         self._node = node
@@ -68,17 +68,17 @@ class IncomingTunnels:
     def open_for(self, vmi_uid: str) -> frozenset[str]:
         return frozenset(uid for uid, tunnel in self._open.items() if tunnel.vmi_uid == vmi_uid)
 
-    async def open(self, vmi_uid: str, moving: MigrationState) -> None:
+    async def open(self, vmi_uid: str, migration: MigrationState) -> None:
         """Listen for the source that the migration names. ApiError when its certificate cannot be read;
         NoMigrationAddress when this node has no address for migrations."""
-        uid, address = moving.migration_uid, self._address()
-        peer = await read_peer_certificate(self._api, moving.source_node)
+        uid, address = migration.migration_uid, self._address()
+        peer = await read_peer_certificate(self._api, migration.source_node)
         context, thread = server_tls_context(self._pair, peer), CopyThread()
 
         async def dial(channel: Channel) -> socket:
-            return await thread.home(self._dial(moving.target_pod_uid, channel))
+            return await thread.home(self._dial(migration.target_pod_uid, channel))
 
-        server = TunnelServer(migration_identity(moving), context, dial)
+        server = TunnelServer(migration_identity(migration), context, dial)
         try:
             port = await thread.run(server.open(address))
         except OSError as error:
@@ -91,7 +91,7 @@ class IncomingTunnels:
     async def close(self, migration_uid: str) -> None:
         tunnel = self._open.pop(migration_uid, None)
         if tunnel is not None:
-            tunnel.timer.cancel()  # it would close a tunnel that is opened again
+            tunnel.timer.cancel()  # it would close the next tunnel of this migration
             tunnel.server.cut()
             try:
                 await tunnel.thread.run(tunnel.server.close())

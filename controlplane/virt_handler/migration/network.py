@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The address on which a node listens for migrations: on a migration network if it has one, else the Pod's address.
 
-If a migration network is configured but missing, no other network is used: an administrator who separates guests'
-memory from other traffic would not notice.
+If a migration network is configured but missing, the node uses no other network: an administrator who separates guests'
+memory from other traffic would not notice that.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ def waiting_address(pod_address: str, network: str = "", *, interface: str = INT
     address = _ipv4(interface) or _ipv6(interface)
     if not address and network:
         raise NoMigrationAddress(
-            f"virt-handler's Pod has no address on {interface}, by which migrations are to come "
+            f"virt-handler's Pod has no address on {interface}, the interface for migrations "
             f"(control_plane_migration_network: {network}): "
-            "see that Multus runs on this node, and that the NetworkAttachmentDefinition is there and gives addresses"
+            "check that Multus runs on this node, and that the NetworkAttachmentDefinition exists and assigns addresses"
         )
     return address or pod_address
 

@@ -21,7 +21,7 @@ from controlplane.tls.contexts import client_context, load_pair, server_context
 from controlplane.virt_handler.api_endpoint.serving_certificate import SelfSignedPair
 
 CERTIFICATE = "kubevirt.io/migration-certificate"
-"""Annotation of a Node: the certificate of its virt-handler for migrations (DER, base64). No other is accepted."""
+"""Annotation of a Node: the only certificate of its virt-handler that is accepted for migrations (DER, base64)."""
 _CERTIFICATE_LIMIT = 4096
 
 
@@ -36,7 +36,7 @@ async def read_peer_certificate(api: Api, node: str) -> bytes:
 
 
 def peer_certificate(node: Mapping[str, Any], name: str) -> bytes:
-    """Return the certificate (DER) that a Node object carries. Invalid when it has none."""
+    """Return the certificate (DER) of a Node object. Invalid if it has none."""
     encoded = (node.get("metadata", {}).get("annotations") or {}).get(CERTIFICATE, "")
     if not encoded or len(encoded) > _CERTIFICATE_LIMIT:
         raise Invalid(f"virt-handler of node {name} has not published its migration certificate")
@@ -64,5 +64,5 @@ def client_tls_context(pair: SelfSignedPair, peer: bytes) -> ssl.SSLContext:
         context = client_context(peer, pair.certificate, pair.key)
         context.set_alpn_protocols(["http/1.1"])
     except (ssl.SSLError, OSError, ValueError) as error:
-        raise Invalid(f"cannot call the other virt-handler: {error}") from error
+        raise Invalid(f"cannot connect to the other virt-handler: {error}") from error
     return context

@@ -47,7 +47,7 @@ log = logging.getLogger(__name__)
 
 ABORTED = "Live migration has been aborted: it {}"
 GONE_SECONDS = 60.0
-"""How long to wait for QEMU's end, and for libvirt to abort. They usually take 0.1 s and 1 s."""
+"""Timeout of QEMU's end, and of an abort in libvirt. They usually take 0.1 s and 1 s."""
 CUT_SECONDS = 10.0
 """How long to wait for libvirt's call to end after the connection to the target is closed."""
 LEFT = State(Life.PAUSED, "migration")
@@ -85,8 +85,8 @@ class Sender:
 
     async def send(self, request: TransferRequest) -> None:
         """Send a guest. Returns when QEMU at the source has ended."""
-        moving = request.moving
-        tunnel = TunnelClient(migration_identity(moving), await self._target(moving), self._directory)
+        migration = request.moving
+        tunnel = TunnelClient(migration_identity(migration), await self._target(migration), self._directory)
         thread = CopyThread()
         try:
             path = await thread.run(tunnel.open(await self._listen(request.pod_uid)))
@@ -103,14 +103,16 @@ class Sender:
             finally:
                 thread.end()
 
-    async def _target(self, moving: MigrationState) -> Target:
-        ports = list(moving.target_direct_migration_node_ports)
+    async def _target(self, migration: MigrationState) -> Target:
+        ports = list(migration.target_direct_migration_node_ports)
         if len(ports) != 1 or not (ports[0].isascii() and ports[0].isdecimal()):
             raise Failed("the target has not published its port")
-        source, target = [await self._api.get(NODE, Key("", node)) for node in (moving.source_node, moving.target_node)]
-        address = address_of(moving, source, target, has_network=self._has_network())
-        context = client_tls_context(self._pair, peer_certificate(target, moving.target_node))
-        return Target(address, int(ports[0]), context, server_name(moving.target_node))
+        source, target = [
+            await self._api.get(NODE, Key("", node)) for node in (migration.source_node, migration.target_node)
+        ]
+        address = address_of(migration, source, target, has_network=self._has_network())
+        context = client_tls_context(self._pair, peer_certificate(target, migration.target_node))
+        return Target(address, int(ports[0]), context, server_name(migration.target_node))
 
     async def _listen(self, pod_uid: str) -> dict[Channel, socket]:
         sockets: dict[Channel, socket] = {}
@@ -127,7 +129,7 @@ class Sender:
     async def _send(self, request: TransferRequest, target: Connection) -> None:
         guest = request.guest
         if not isinstance(guest, Domain):
-            raise Failed("the guest is no libvirt domain")
+            raise Failed("the guest is not a libvirt domain")
         key = Key(request.vmi.metadata.namespace, request.vmi.metadata.name)
         settings = request.moving.migration_configuration or MigrationConfiguration()
         watch = Watch(
@@ -162,25 +164,25 @@ class Sender:
     async def _until_gone(self, guest: Domain) -> None:
         """Wait until QEMU at the source has ended: the guest must not run at the target before. Failed.
 
-        A domain that runs was resumed after the transfer (a resume waits in libvirtd for the end of the job): the
-        target has an outdated copy. A domain that libvirt left paused, because the target's confirmation was lost,
-        continues at the source: the target may be dead, and destroying the source would lose the guest.
+        If the domain runs, it was resumed after the transfer (a resume waits in libvirtd for the end of the job): the
+        target has an outdated copy. If libvirt left the domain paused, because the target's confirmation was lost, the
+        guest continues at the source: the target may be dead, and destroying the source would lose the guest.
         """
-        until = self._clock.monotonic() + GONE_SECONDS
+        deadline = self._clock.monotonic() + GONE_SECONDS
         while not is_migrated(state := await guest.state()):
             if not state.life.is_up:
                 return
-            if self._clock.monotonic() > until:
-                raise Failed("the guest has left, but its QEMU does not end")
+            if self._clock.monotonic() > deadline:
+                raise Failed("the guest has left the source, but its QEMU there does not end")
             if state.life is Life.RUNNING:
                 raise Failed("the guest was resumed before its QEMU had ended")
             if state == LEFT:
-                raise Failed("the source got no confirmation that the target has all of the guest")
+                raise Failed("the target did not confirm that it has the whole guest")
             await asyncio.sleep(0.1)
 
 
 async def _reach(path: str, request: TransferRequest) -> Connection:
-    """Connect to the target's libvirtd, and write meanwhile that the migration begins. Both succeed, or neither."""
+    """Connect to the target's libvirtd, and meanwhile write that the migration begins. Both succeed, or it raises."""
     opening = asyncio.create_task(open_connection(socket_uri(path)))
     try:
         await request.writes.begin()
@@ -231,7 +233,7 @@ async def _migrate(
         if source_exit.there is None:
             return await _result_of(work, abort_reason)
         if work.done() and (error := work.exception()) is not None:
-            log.warning("a guest has moved, though libvirt does not say so", extra={"error": str(error)})
+            log.warning("a guest has moved, but libvirt does not report it", extra={"error": str(error)})
         return None
     finally:
         watching.cancel()
@@ -251,19 +253,19 @@ async def _abort(guest: Domain) -> None:
         await guest.abort_job()
 
 
-async def _resume_at_target(there: Domain) -> None:
+async def _resume_at_target(guest_at_target: Domain) -> None:
     """Resume the guest at the target. If that fails, the target's virt-handler resumes it after the commit."""
     try:
-        await there.resume()
+        await guest_at_target.resume()
     except HypervisorError as error:
-        log.warning("cannot resume a guest at its target", extra={"domain": there.name, "error": str(error)})
+        log.warning("cannot resume a guest at its target", extra={"domain": guest_at_target.name, "error": str(error)})
 
 
 def _options(request: TransferRequest, settings: MigrationConfiguration) -> Options:
-    moving, vmi = request.moving, request.vmi
+    migration, vmi = request.moving, request.vmi
     names = device_names(vmi)
     return Options(
-        pod_uid=moving.target_pod_uid,
+        pod_uid=migration.target_pod_uid,
         epoch=vmi.status.epoch + 1,
         memory_socket=layout.migration_socket("memory"),
         disks_socket=layout.migration_socket("disks"),

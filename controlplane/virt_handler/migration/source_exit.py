@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Detects at once that a guest has left the source. libvirt polls for QEMU's end five times a second; the guest waits.
+"""Detects at once that a guest has left the source. libvirt polls for QEMU's end only five times a second.
 
-The proof comes from virt-node: no QEMU is left in the launcher's Pod. It counts only between two looks that find the
+The proof comes from virt-node: the launcher's Pod has no QEMU any more. It counts only between two looks that find the
 whole guest at the target, through the connection that also carries the target's confirmation. If the confirmation is
 lost, the guest resumes at the source and may exit later. Then that connection is lost too, and the second look fails.
 """
@@ -24,7 +24,7 @@ from controlplane.virt_handler.vmi.world import Traces
 WHOLE = State(Life.PAUSED, "user")
 """The state of the domain at the target when it has all of the guest."""
 _FIRST_SECONDS, _LAST_SECONDS = 0.02, 0.5
-"""Between looks for QEMU, growing. QEMU takes a tenth of a second to end."""
+"""First and longest pause between looks for QEMU. QEMU takes a tenth of a second to end."""
 
 
 class FindTraces(Protocol):
@@ -37,7 +37,7 @@ class SourceExit:
     """Watches one guest. `there` is the guest at the target, once QEMU at the source has ended."""
 
     def __init__(self, node: FindTraces, pod_uid: str, name: str, target: Connection) -> None:
-        """name: the domain's. target: the connection through which libvirt sends the guest."""
+        """name: name of the domain. target: the connection through which libvirt sends the guest."""
         self._node = node
         self._pod_uid = pod_uid
         self._name = name
@@ -47,17 +47,17 @@ class SourceExit:
     async def watch(self) -> None:
         """Wait until the guest has left. Returns early, without `there`, if that cannot be proven."""
         try:
-            if await self._has_come():
+            if await self._wait_for_arrival():
                 await self._until_gone()
-                self.there = await self._whole()
+                self.there = await self._whole_guest()
         except (HypervisorError, NodeError):
             return
 
-    async def _has_come(self) -> bool:
+    async def _wait_for_arrival(self) -> bool:
         """Wait until all of the guest is at the target; False when the connection is lost."""
         while not isinstance(event := await self._target.events.get(), ConnectionClosed):
             is_pause = isinstance(event, LifecycleChanged) and event.kind == "suspended"
-            if is_pause and await self._whole() is not None:
+            if is_pause and await self._whole_guest() is not None:
                 return True
         return False
 
@@ -67,6 +67,6 @@ class SourceExit:
             await asyncio.sleep(pause)
             pause = min(pause * 1.5, _LAST_SECONDS)
 
-    async def _whole(self) -> Domain | None:
+    async def _whole_guest(self) -> Domain | None:
         guest = await self._target.guest(self._name)
         return guest if guest is not None and await guest.state() == WHOLE else None

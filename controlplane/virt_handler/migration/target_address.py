@@ -22,25 +22,25 @@ from controlplane.virt_handler.launchers.ports import Failed
 Node = Mapping[str, Any]
 
 
-def address_of(moving: MigrationState, source: Node, target: Node, *, has_network: bool) -> str:
+def address_of(migration: MigrationState, source: Node, target: Node, *, has_network: bool) -> str:
     """Return the address to connect to. Failed. has_network: there is a migration network."""
-    announced = moving.target_node_address
-    if because := refuse_address(announced, source, target, has_network=has_network):
-        raise Failed(f"node {moving.target_node} says that it listens at {announced[:64]}: {because}")
-    return announced
+    address = migration.target_node_address
+    if because := refuse_address(address, source, target, has_network=has_network):
+        raise Failed(f"node {migration.target_node} published address {address[:64]} for the migration: {because}")
+    return address
 
 
 def refuse_address(text: str, source: Node, target: Node, *, has_network: bool) -> str:
     """Return why the address is refused; "" when it is accepted."""
     address = _read(text)
     if address is None:
-        return "that is no IP address"
+        return "it is not an IP address"
     if not can_be_another_host(address):
-        return "that is no other host's address"
+        return "it is not the address of another host"
     if address in _addresses(source) or address == _published(source):
-        return "that is this node's own address"
+        return "it is this node's own address"
     if not has_network and address != _published(target):
-        return "its virt-handler is not known by that address"
+        return "its virt-handler has published another address on the Node"
     return ""
 
 

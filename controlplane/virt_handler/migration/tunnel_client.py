@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The source's end of one migration's tunnel: forwards local sockets of QEMU and libvirt to the target.
 
-It runs in the copy thread. virt-node makes QEMU's sockets in the launcher. The socket of libvirt's control connection
+It runs in the copy thread. virt-node creates QEMU's sockets in the launcher. The socket of libvirt's control connection
 belongs to virt-handler and is in a directory that no launcher sees.
 """
 
@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 
 CONNECT_SECONDS = 5.0
 CALLS = 8
-"""Connections in all, for each that may exist at a time. QEMU needs one. Each costs a TLS handshake with the target."""
+"""Limit of connections in total, as a multiple of the limit at a time. QEMU needs one. Each costs a TLS handshake."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class TunnelClient:
         self._sockets = TunnelSockets()
 
     async def open(self, listening: dict[Channel, socket.socket]) -> str:
-        """Serve listening sockets of the launcher, by channel, and a control socket; return the latter's path. OSError.
+        """Serve the launcher's listening sockets, by channel, and a control socket. Return its path. OSError.
 
         All sockets are closed at the end, also on an error.
         """
@@ -67,7 +67,7 @@ class TunnelClient:
             for channel, listener in listening.items():
                 limit = MOST[channel]
                 self._acceptors.append(
-                    Acceptor(listener, partial(self._carry, channel), most=limit, in_all=limit * CALLS)
+                    Acceptor(listener, partial(self._forward, channel), most=limit, in_all=limit * CALLS)
                 )
         except BaseException:
             await self.close()
@@ -88,13 +88,13 @@ class TunnelClient:
             with suppress(OSError):
                 os.unlink(self._control_path)
 
-    async def _carry(self, channel: Channel, connection: socket.socket) -> None:
-        caller = TunnelSocket(connection)
+    async def _forward(self, channel: Channel, connection: socket.socket) -> None:
+        local = TunnelSocket(connection)
         try:
-            remote = await self._call()
+            remote = await self._connect()
             try:
                 await remote.send(memoryview(render(Handshake(self._identity, channel))))
-                await copy_both_ways(caller, remote)
+                await copy_both_ways(local, remote)
             finally:
                 self._sockets.discard(remote)
                 remote.close()
@@ -103,9 +103,9 @@ class TunnelClient:
                 "a migration's connection broke", extra={"uid": self._identity.migration, "because": str(error)}
             )
         finally:
-            caller.close()
+            local.close()
 
-    async def _call(self) -> TunnelSocket:
+    async def _connect(self) -> TunnelSocket:
         """Connect to the target's virt-handler and authenticate it. OSError, TimeoutError."""
         target = self._target
         async with asyncio.timeout(CONNECT_SECONDS):

@@ -3,9 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The target's end of one migration's tunnel: accepts TLS connections of one peer, for this migration only.
 
-It runs in the copy thread. A client has five seconds for the TLS handshake and five for the first line. Only then it is
-connected to a socket of the launcher. Unauthenticated connections of one host are limited to a sixth of all, so that no
-host can keep the source out.
+It runs in the copy thread. A client has five seconds for the TLS handshake and five for the first line. Only then this
+server connects it to a socket of the launcher. The unauthenticated connections of one host are limited to a sixth of
+all, so that no host can keep the source out.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ from controlplane.virt_handler.migration.handshake import (
 log = logging.getLogger(__name__)
 
 PROOF_SECONDS = 5.0
-"""The time for the TLS handshake, and again for the first line."""
+"""Timeout of the TLS handshake, and of the first line."""
 CONNECTIONS = 64
-"""The most connections at a time, unauthenticated ones included."""
+"""Limit of connections at a time, unauthenticated ones included."""
 UNAUTHENTICATED = sum(MOST.values())
-"""The most unauthenticated connections from one address: as many as a source opens in all. Its CPU may be busy."""
+"""Limit of unauthenticated connections from one address: as many as a source opens. Its CPU may be busy."""
 
 Dial = Callable[[Channel], Awaitable[socket.socket]]
 """Connects to the socket of a channel in the target's launcher. OSError, TimeoutError."""
@@ -83,31 +83,31 @@ class TunnelServer:
 
     async def _admit(self, connection: socket.socket, host: str) -> None:
         """Authenticate a client, and connect it to its channel. HandshakeError, TimeoutError, OSError, ValueError."""
-        caller = secure(connection, self._context)
-        self._sockets.add(caller)
+        client = secure(connection, self._context)
+        self._sockets.add(client)
         try:
             self._unauthenticated[host] += 1
             try:
-                channel = await self._prove(caller)
+                channel = await self._authenticate(client)
             finally:
                 self._unauthenticated -= Counter((host,))
             if self._open[channel] >= MOST[channel]:
                 raise HandshakeError(f"it has more connections for {channel} than it needs")
             self._open[channel] += 1
             try:
-                await copy_both_ways(caller, TunnelSocket(await self._dial(channel)))
+                await copy_both_ways(client, TunnelSocket(await self._dial(channel)))
             finally:
                 self._open[channel] -= 1
         finally:
-            self._sockets.discard(caller)
-            caller.close()
+            self._sockets.discard(client)
+            client.close()
 
-    async def _prove(self, caller: TunnelSocket) -> Channel:
+    async def _authenticate(self, client: TunnelSocket) -> Channel:
         """Authenticate the client as the source, and read its channel. Errors as for `_admit`."""
         async with asyncio.timeout(PROOF_SECONDS):
-            await caller.prove()
+            await client.prove()
         async with asyncio.timeout(PROOF_SECONDS):
-            return read(await caller.read_line(LINE_LIMIT_BYTES), self._identity)
+            return read(await client.read_line(LINE_LIMIT_BYTES), self._identity)
 
 
 async def dial_socket(path: str) -> socket.socket:

@@ -4,9 +4,9 @@
 """Keeps this node schedulable while this process serves. labels.py builds the labels.
 
 virt-controller makes a node unschedulable when its virt-handler does not renew its Lease; only virt-handler reverts
-that. It checks the label after the Lease is renewed again, and every minute, because virt-controller's write may come
-later. While the Lease is not renewed it writes nothing: virt-controller would revert the write, and the node would
-flap. It polls, because a watch would need permission to read every Node.
+that. It checks the label when the Lease is renewed again, and every minute, because virt-controller's write may come
+later. While the Lease is not renewed it writes nothing: virt-controller would revert the write, again and again. It
+polls, because a watch would need permission to read every Node.
 """
 
 from __future__ import annotations
@@ -47,16 +47,16 @@ async def keep_schedulable(
     while True:
         heartbeat.resumed.clear()
         try:
-            await _look(api, name, lambda node: _hold_back(serving(node), start_blocked_reason()), heartbeat)
+            await _look(api, name, lambda node: _unless_blocked(serving(node), start_blocked_reason()), heartbeat)
             pause = RETRY_SECONDS
-            rest = LOOK_SECONDS
+            delay = LOOK_SECONDS
         except ApiError as error:
             log.warning("cannot label the node", extra={"node": name, "error": str(error)})
-            rest, pause = pause, min(pause * 2, LONGEST_RETRY_SECONDS)
-        await wait(heartbeat.resumed, rest)
+            delay, pause = pause, min(pause * 2, LONGEST_RETRY_SECONDS)
+        await wait(heartbeat.resumed, delay)
 
 
-def _hold_back(patch: Json, reason: str) -> Json:
+def _unless_blocked(patch: Json, reason: str) -> Json:
     return unschedulable(patch) if reason else patch
 
 

@@ -21,7 +21,7 @@ from controlplane.links.handler import ADDRESS, CERTIFICATE
 from controlplane.links.node.messages import HostCpu, KvmFinding
 
 KVM_USABLE = "kubevirt.io/kvm-usable"
-"""Label: "true" if a virtual CPU ran in a test."""
+"""Label: "true" if virt-node could run a virtual CPU."""
 KVM_REASON = "kubevirt.io/kvm-unusable-reason"
 """Annotation: why KVM is not usable."""
 HEARTBEAT = "kubevirt.io/heartbeat"
@@ -95,7 +95,7 @@ def endpoint_annotations(address: str, port: int, certificate: bytes) -> dict[st
 
 
 def leaving_patch() -> dict[str, Any]:
-    """Return the patch that makes the node unschedulable. Running guests are not affected."""
+    """Return the patch that makes the node unschedulable. It does not affect running guests."""
     return {"metadata": {"labels": {SCHEDULABLE: "false"}}}
 
 

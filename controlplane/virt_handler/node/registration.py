@@ -44,7 +44,7 @@ class NodeRegistration:
         is_on_control_plane: bool,
         start_blocked_reason: Callable[[], str],
     ) -> None:
-        """annotations: of the serving node. is_on_control_plane: VMs may run on a node of the cluster's control plane.
+        """annotations: for the Node. is_on_control_plane: VMs may run on a node of the cluster's control plane.
 
         start_blocked_reason: see keep_schedulable.
         """
@@ -93,8 +93,8 @@ class NodeRegistration:
     async def _wait_until_offered(self) -> None:
         """Wait until the Node offers the devices. The kubelet writes them up to 10 s after a registration.
 
-        A VMI that is created before would be unschedulable until then. This polls, at the start only: a watch would
-        need permission to read every Node.
+        Until then a VMI would be unschedulable. This polls, and only at the start: a watch would need permission to
+        read every Node.
         """
         state: NodeState | None = None
         while state is None or not {*state.present} <= {*state.registered}:

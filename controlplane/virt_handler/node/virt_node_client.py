@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The client of virt-node, for operations that need root: one persistent connection, requests and responses.
 
-Responses are checked before use: virt-node runs as root, but a compromised one must not exhaust virt-handler. Only
-requests that wait for a launcher are retried.
+It checks responses before use: virt-node runs as root, but a compromised one must not exhaust virt-handler. It retries
+only requests that wait for a launcher.
 """
 
 from __future__ import annotations
@@ -65,12 +65,12 @@ log = logging.getLogger(__name__)
 Dial = Callable[[], Awaitable[socket.socket]]
 A = TypeVar("A", NetworkReady, TracesFound, Done)
 
-AWAY = "virt-node is not there"
+UNREACHABLE = "virt-node is not reachable"
 _PAUSES_SECONDS = (0.1, 0.3, 1.0, 3.0)
 _DEADLINE_SECONDS = 30.0
 """Timeout of requests that do not wait for a launcher. virt-node's own timeouts are shorter."""
-_UNWANTED = 64
-"""The most descriptors that may wait to be closed, from responses that nobody waits for."""
+_MAX_UNWANTED = 64
+"""Limit of descriptors from unexpected responses that wait to be closed."""
 
 
 class NodeClient:
@@ -80,17 +80,17 @@ class NodeClient:
         self._dial = dial
         self._sleep = sleep
         self._channel: Channel | None = None
-        self._why_not = AWAY
-        self._here = asyncio.Event()
+        self._trouble = UNREACHABLE
+        self._connected = asyncio.Event()
         self._numbers = count(1)
         self._reports = Reports()
         self._unwanted = DescriptorCloser()
         self._waiting: dict[int, asyncio.Future[tuple[Answer, int | None]]] = {}
-        self._offer = CurrentNodeState(None)
+        self._node_state = CurrentNodeState(None)
         self._callbacks: list[Callable[[], None]] = []
 
     def subscribe(self, callback: Callable[[], None]) -> None:
-        """Call back whenever the connection is made or lost."""
+        """Call back whenever the connection is opened or lost."""
         self._callbacks.append(callback)
 
     @property
@@ -100,11 +100,11 @@ class NodeClient:
     @property
     def trouble(self) -> str:
         """Why there is no connection, in a stable text; "" while there is one."""
-        return self._why_not if self._channel is None else ""
+        return self._trouble if self._channel is None else ""
 
-    async def wait_for_other_than(self, known: NodeState | None) -> NodeState:
-        """Wait until the node's state differs from the known one, and return it."""
-        return await self._offer.wait_for_other_than(known)
+    async def wait_for_other_than(self, last: NodeState | None) -> NodeState:
+        """Wait until the node's state differs from the last one, and return it."""
+        return await self._node_state.wait_for_other_than(last)
 
     async def run(self) -> None:
         """Keep the connection until cancelled."""
@@ -113,21 +113,23 @@ class NodeClient:
             try:
                 await self._converse(await self._dial())
             except (OSError, Closed, ProtocolError) as error:
-                log.warning("no contact with virt-node", extra={"error": str(error)})
-                self._why_not = str(error) if isinstance(error, ProtocolError) else AWAY
+                log.warning("no connection to virt-node", extra={"error": str(error)})
+                self._trouble = str(error) if isinstance(error, ProtocolError) else UNREACHABLE
             # Only a full handshake resets the pause: a virt-node of another release refuses each connection at once.
-            failures = 0 if self._offer.state is not None else failures
-            await self._offer.update(None)
+            failures = 0 if self._node_state.state is not None else failures
+            await self._node_state.update(None)
             await self._sleep(_PAUSES_SECONDS[min(failures, len(_PAUSES_SECONDS) - 1)])
             failures += 1
 
     async def open_socket(self, pod_uid: str) -> LauncherSocket:
         """Wait for a launcher's socket, without a timeout. NodeError."""
-        return self._proven(*await self._ask_patiently(lambda number: OpenSocket(number, pod_uid)))
+        return self._checked_socket(*await self._ask_without_deadline(lambda number: OpenSocket(number, pod_uid)))
 
     async def open_migration_socket(self, pod_uid: str, channel: MigrationChannel) -> LauncherSocket:
         """Wait for the socket on which a target's QEMU listens. NodeError."""
-        return self._proven(*await self._ask_patiently(lambda number: OpenMigrationSocket(number, pod_uid, channel)))
+        return self._checked_socket(
+            *await self._ask_without_deadline(lambda number: OpenMigrationSocket(number, pod_uid, channel))
+        )
 
     async def listen_for_migration(self, pod_uid: str, channel: MigrationChannel) -> socket.socket:
         """Return a socket that listens where a source's QEMU dials. NodeError."""
@@ -142,16 +144,16 @@ class NodeClient:
             return listener
         else:
             self._drop(listener.detach())
-        raise Refused("virt-node gave something else than a Unix socket that listens")
+        raise Refused("the descriptor from virt-node is not a listening Unix socket")
 
-    def _proven(self, answer: Answer, given: int | None) -> LauncherSocket:
+    def _checked_socket(self, answer: Answer, received: int | None) -> LauncherSocket:
         """Accept an O_PATH descriptor of a socket that the launcher's user owns. Refused."""
-        descriptor = self._descriptor(answer, given)
+        descriptor = self._descriptor(answer, received)
         status = os.fstat(descriptor)
-        is_named = fcntl.fcntl(descriptor, fcntl.F_GETFL) & os.O_PATH  # an open descriptor could block in close(2)
-        if not stat.S_ISSOCK(status.st_mode) or status.st_uid != layout.UID or not is_named:
+        is_path = fcntl.fcntl(descriptor, fcntl.F_GETFL) & os.O_PATH  # an open descriptor could block in close(2)
+        if not stat.S_ISSOCK(status.st_mode) or status.st_uid != layout.UID or not is_path:
             self._drop(descriptor)
-            raise Refused(f"virt-node gave something else than a socket of uid {layout.UID}")
+            raise Refused(f"the descriptor from virt-node is not a socket of uid {layout.UID}")
         return LauncherSocket(descriptor)
 
     async def read_report(self, pod_uid: str) -> bytes:
@@ -161,7 +163,9 @@ class NodeClient:
 
     async def give_capabilities(self, pod_uid: str, *, with_kvm: bool) -> None:
         """Wait for a launcher's directory and put libvirt's capability cache there. NodeError."""
-        answer, descriptor = await self._ask_patiently(lambda number: GiveCapabilities(number, pod_uid, with_kvm))
+        answer, descriptor = await self._ask_without_deadline(
+            lambda number: GiveCapabilities(number, pod_uid, with_kvm)
+        )
         self._expect(Done, answer, descriptor)
 
     async def set_up_network(self, pod_uid: str, wanted: Masquerade) -> PodInterface:
@@ -175,37 +179,37 @@ class NodeClient:
         traces = self._expect(TracesFound, answer, descriptor)
         return Traces(traces.has_directory, traces.processes, traces.emulators)
 
-    async def _ask_patiently(self, make: Callable[[int], Request]) -> tuple[Answer, int | None]:
+    async def _ask_without_deadline(self, make: Callable[[int], Request]) -> tuple[Answer, int | None]:
         """Send a request that waits in virt-node, and repeat it when the connection is lost."""
         while True:
-            await self._here.wait()
+            await self._connected.wait()
             try:
-                return await self._ask(make, is_patient=True)
+                return await self._ask(make, has_deadline=False)
             except NodeAway as error:
-                log.debug("asking again", extra={"error": str(error)})
+                log.debug("repeating a request", extra={"error": str(error)})
 
-    async def _ask(self, make: Callable[[int], Request], *, is_patient: bool = False) -> tuple[Answer, int | None]:
+    async def _ask(self, make: Callable[[int], Request], *, has_deadline: bool = True) -> tuple[Answer, int | None]:
         channel = self._channel
         if channel is None:
             raise NodeAway(self.trouble)
-        number, deadline_seconds = next(self._numbers), None if is_patient else _DEADLINE_SECONDS
+        number, timeout_seconds = next(self._numbers), _DEADLINE_SECONDS if has_deadline else None
         try:
             packet = encode(make(number))
         except ValueError as error:
             raise NodeError(str(error)) from error
-        answered: asyncio.Future[tuple[Answer, int | None]] = asyncio.get_running_loop().create_future()
-        self._waiting[number] = answered
+        response: asyncio.Future[tuple[Answer, int | None]] = asyncio.get_running_loop().create_future()
+        self._waiting[number] = response
         try:
-            async with asyncio.timeout(deadline_seconds):
+            async with asyncio.timeout(timeout_seconds):
                 await channel.send(packet)
-                answer, descriptor = await answered
+                answer, descriptor = await response
         except Closed as error:
-            self._lose(channel)  # at once, before the receiver notices: a retry has to wait for a new connection
+            self._lose(channel)  # before the receiver notices it: a retry has to wait for the next connection
             raise NodeAway(str(error)) from error
         except (TimeoutError, asyncio.CancelledError) as error:
-            self._give_up(channel, number, answered)
+            self._give_up(channel, number, response)
             if isinstance(error, TimeoutError):
-                raise NodeError(f"virt-node gave no answer within {deadline_seconds:g} s") from error
+                raise NodeError(f"virt-node did not respond within {timeout_seconds:g} s") from error
             raise
         finally:
             self._waiting.pop(number, None)
@@ -214,14 +218,14 @@ class NodeClient:
             raise _error(answer)
         return answer, descriptor
 
-    def _give_up(self, channel: Channel, number: int, answered: asyncio.Future[tuple[Answer, int | None]]) -> None:
+    def _give_up(self, channel: Channel, number: int, response: asyncio.Future[tuple[Answer, int | None]]) -> None:
         """Drop a response that has arrived, or cancel the request in virt-node. This never waits.
 
-        A response that is under way is dropped when it arrives. If the socket's buffer is full, virt-node hangs: the
-        connection is closed, which cancels all requests.
+        A response that arrives later is dropped then. If the socket's buffer is full, virt-node hangs: this closes the
+        connection, which cancels all requests.
         """
-        if answered.done() and not answered.cancelled() and answered.exception() is None:
-            self._drop(answered.result()[1])
+        if response.done() and not response.cancelled() and response.exception() is None:
+            self._drop(response.result()[1])
         elif self._channel is channel:
             channel.send_now(encode(Cancel(number)))
 
@@ -234,13 +238,13 @@ class NodeClient:
             self._lose(channel)
             for future in self._waiting.values():
                 if not future.done():
-                    future.set_exception(NodeAway("virt-node went away"))
+                    future.set_exception(NodeAway("virt-node has disconnected"))
             channel.close()
 
     def _lose(self, channel: Channel) -> None:
         if self._channel is channel:
             self._channel = None
-            self._here.clear()
+            self._connected.clear()
             self._notify()
 
     def _notify(self) -> None:
@@ -254,26 +258,26 @@ class NodeClient:
             match message:
                 case Hello():
                     self._drop(descriptor)
-                    raise ProtocolError("virt-node greeted twice")
+                    raise ProtocolError("virt-node sent Hello twice")
                 case NodeState():
                     self._drop(descriptor)
-                    await self._offer.update(message)
+                    await self._node_state.update(message)
                 case _:
                     self._settle(message, descriptor)
-            if len(self._unwanted) > _UNWANTED:
-                raise ProtocolError("virt-node sends descriptors that nobody asked for")
+            if len(self._unwanted) > _MAX_UNWANTED:
+                raise ProtocolError("virt-node sends descriptors without a request")
             await asyncio.sleep(0)  # a virt-node that sends without a pause must not starve the event loop
 
     def _welcome(self, channel: Channel, first: tuple[FromNode, int | None]) -> None:
-        greeting, descriptor = first
+        hello, descriptor = first
         self._drop(descriptor)
-        if not isinstance(greeting, Hello):
-            raise ProtocolError("virt-node did not greet")
-        if greeting.protocol != PROTOCOL:
-            raise ProtocolError(f"virt-node speaks version {greeting.protocol}, not {PROTOCOL}")
+        if not isinstance(hello, Hello):
+            raise ProtocolError("virt-node did not send Hello first")
+        if hello.protocol != PROTOCOL:
+            raise ProtocolError(f"virt-node speaks version {hello.protocol}, not {PROTOCOL}")
         self._channel = channel
-        self._here.set()
-        log.info("virt-node is here")
+        self._connected.set()
+        log.info("connected to virt-node")
         self._notify()
 
     def _settle(self, answer: Answer, descriptor: int | None) -> None:
@@ -294,13 +298,13 @@ class NodeClient:
     def _descriptor(self, answer: Answer, descriptor: int | None) -> int:
         if not isinstance(answer, Opened) or descriptor is None:
             self._drop(descriptor)
-            raise NodeError(f"virt-node answered without a descriptor: {type(answer).__name__}")
+            raise NodeError(f"virt-node responded without a descriptor: {type(answer).__name__}")
         return descriptor
 
     def _expect(self, kind: type[A], answer: Answer, descriptor: int | None) -> A:
         self._drop(descriptor)
         if not isinstance(answer, kind):
-            raise NodeError(f"virt-node answered something else: {type(answer).__name__}")
+            raise NodeError(f"unexpected response of virt-node: {type(answer).__name__}")
         return answer
 
     def _drop(self, descriptor: int | None) -> None:

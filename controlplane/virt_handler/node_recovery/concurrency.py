@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Calls a function for each of many items, a few at once, and runs a background job with a bounded wait."""
+"""Calls a function for each of many values, a few at a time, and runs a background job with a bounded wait."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-async def for_each(things: Iterable[T], do: Callable[[T], Awaitable[None]], at_once: int) -> None:
-    """Call `do` for each item in order, for `at_once` items at a time. An item is read when its turn comes."""
-    waiting = iter(things)
+async def for_each(values: Iterable[T], do: Callable[[T], Awaitable[None]], at_once: int) -> None:
+    """Call `do` for each value in order, for `at_once` values at a time. A value is read right before its call."""
+    remaining = iter(values)
 
     async def work() -> None:
-        for item in waiting:
-            await do(item)
+        for value in remaining:
+            await do(value)
 
     async with asyncio.TaskGroup() as group:
         for _unused in range(at_once):

@@ -19,7 +19,7 @@ from controlplane.virt_handler.vmi.world import Destroy, Launcher, Traces
 log = logging.getLogger(__name__)
 
 AT_ONCE = 16
-"""How many orphans are looked for at the same time."""
+"""How many orphans the node is searched for at the same time."""
 
 
 class Launchers(Protocol):
@@ -38,16 +38,16 @@ class OrphanTermination:
     def __init__(self, launchers: Launchers, clock: Clock) -> None:
         self._launchers = launchers
         self._clock = clock
-        self._left: dict[str, Orphan] = {}
-        self._since: dict[str, float] = {}
-        """When each orphan began to block starts on this node (monotonic). Both by Pod UID."""
+        self._remaining: dict[str, Orphan] = {}
+        self._blocking_since: dict[str, float] = {}
+        """When each orphan began to block starts on this node (monotonic). `_remaining` and this are by Pod UID."""
 
     def __len__(self) -> int:
-        return len(self._left)
+        return len(self._remaining)
 
     @property
     def left(self) -> tuple[Orphan, ...]:
-        return tuple(self._left.values())
+        return tuple(self._remaining.values())
 
     @property
     def blocking(self) -> int:
@@ -55,7 +55,7 @@ class OrphanTermination:
 
         Each blocks for DEADLINE_SECONDS at most: a guest that hangs must not block the node for ever.
         """
-        return sum(self.is_in_time(self._since[uid]) for uid in self._left)
+        return sum(self.is_in_time(self._blocking_since[uid]) for uid in self._remaining)
 
     def is_in_time(self, since: float) -> bool:
         return self._clock.monotonic() - since < DEADLINE_SECONDS
@@ -66,9 +66,9 @@ class OrphanTermination:
         since: when the node came back. An orphan that is detected after its deadline blocks the node from now on.
         """
         uid = orphan.pod_uid
-        self._left[uid] = orphan
-        # A later silence of the API server does not extend the deadline of an orphan.
-        self._since.setdefault(uid, since if self.is_in_time(since) else self._clock.monotonic())
+        self._remaining[uid] = orphan
+        # If the API server is unreachable later, that does not extend the deadline of an orphan.
+        self._blocking_since.setdefault(uid, since if self.is_in_time(since) else self._clock.monotonic())
         self._end((orphan,))
 
     def end(self) -> None:
@@ -76,7 +76,7 @@ class OrphanTermination:
         self._end(self.left)
 
     def _end(self, orphans: Iterable[Orphan]) -> None:
-        """End the orphans that are in contact. This does not look at the node."""
+        """End the orphans that are connected. This does not search the node."""
         observed = [Seen(candidate, self.launcher(candidate.pod_uid), None) for candidate in orphans]
         for orphan in decide_orphans(observed, self._clock.monotonic()).end:
             self._destroy(orphan)
@@ -91,15 +91,15 @@ class OrphanTermination:
             return
         try:
             session.perform(Destroy(orphan.pod_uid, orphan.because))
-            log.info("an orphan is ended", extra={**who(session.launcher()), "because": orphan.because})
+            log.info("ending an orphan", extra={**who(session.launcher()), "because": orphan.because})
         except NoContact as error:
             log.warning("cannot end an orphan", extra={**who(session.launcher()), "error": str(error)})
 
     async def look(self) -> None:
-        """Look for every orphan on the node: first for those in contact, which can be ended."""
-        await for_each(sorted(self._left.values(), key=self._is_out_of_contact), self._look_for, AT_ONCE)
+        """Search the node for every orphan: first for connected ones, which can be ended."""
+        await for_each(sorted(self._remaining.values(), key=self._is_disconnected), self._look_for, AT_ONCE)
 
-    def _is_out_of_contact(self, orphan: Orphan) -> bool:
+    def _is_disconnected(self, orphan: Orphan) -> bool:
         launcher = self.launcher(orphan.pod_uid)
         return launcher is None or not launcher.status.is_connected
 
@@ -111,9 +111,9 @@ class OrphanTermination:
         except CannotLook as error:
             log.warning("cannot look for an orphan", extra={"pod_uid": uid, "error": str(error)})
             traces = None
-        round_ = decide_orphans([Seen(orphan, self.launcher(uid), traces)], self._clock.monotonic())
-        if round_.dial and (session := self._launchers.session(uid)) is not None:
+        decision = decide_orphans([Seen(orphan, self.launcher(uid), traces)], self._clock.monotonic())
+        if decision.dial and (session := self._launchers.session(uid)) is not None:
             session.admit()
-        if not round_.left:
-            self._left.pop(uid, None)
-            self._since.pop(uid, None)
+        if not decision.left:
+            self._remaining.pop(uid, None)
+            self._blocking_since.pop(uid, None)

@@ -21,7 +21,7 @@ from controlplane.virt_handler.vmi.world import Launcher, Traces
 
 END_AGAIN_SECONDS = 10.0
 DEADLINE_SECONDS = 60.0
-"""How long an orphan that does not end blocks starts on its node. Long enough to destroy its domain three times."""
+"""How long an orphan that does not end blocks starts on its node: enough to destroy its domain three times."""
 
 
 class Moving(Struct, frozen=True, kw_only=True):
@@ -56,9 +56,9 @@ class Seen:
 
     orphan: Orphan
     launcher: Launcher | None
-    """None: the registry no longer has it."""
+    """None: the registry does not have it any more."""
     traces: Traces | None
-    """What virt-node found on the node; None: it could not look."""
+    """What virt-node found on the node; None: it could not search."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,15 +72,15 @@ class Round:
 
 
 def orphan_reason(launcher: Launcher, vmi: Run | None) -> str:
-    """Return why a launcher is an orphan; "" when it is none.
+    """Return why a launcher is an orphan; "" if it is not one.
 
-    vmi: the VMI of the name that the launcher's Pod carries; None: the API server answered that there is none.
+    vmi: the VMI that the launcher's Pod names; None: the API server responded that it does not exist.
     """
     owner, uid = launcher.pod.owner, launcher.pod.uid
     if owner is None:
         return ""
     if vmi is None or vmi.metadata.uid != owner.uid:
-        return f"the API server knows no VMI of UID {owner.uid}"
+        return f"the API server has no VMI of UID {owner.uid}"
     if is_final(vmi.status.phase):
         return "its run is over"
     granted = vmi.status.active_pods
@@ -89,14 +89,15 @@ def orphan_reason(launcher: Launcher, vmi: Run | None) -> str:
 
 def _may_run(vmi: Run) -> tuple[str, ...]:
     """Return the UIDs of the Pods that may run the guest. The target of a migration is no orphan."""
-    moving = vmi.status.migration_state
-    targets = () if moving is None or moving.failed or not moving.target_pod_uid else (moving.target_pod_uid,)
+    migration = vmi.status.migration_state
+    is_without_target = migration is None or migration.failed or not migration.target_pod_uid
+    targets = () if migration is None or is_without_target else (migration.target_pod_uid,)
     return (*vmi.status.active_pods, *targets)
 
 
-def decide_orphans(seen: Collection[Seen], now: float) -> Round:
+def decide_orphans(candidates: Collection[Seen], now: float) -> Round:
     """Connect to orphans that are not admitted, and end those that are up, repeatedly until they are down."""
-    running = [candidate for candidate in seen if not _is_down(candidate)]
+    running = [candidate for candidate in candidates if not _is_down(candidate)]
     reachable = [(candidate.orphan, candidate.launcher) for candidate in running if candidate.launcher is not None]
     return Round(
         dial=tuple(orphan for orphan, launcher in reachable if not launcher.status.is_admitted),
@@ -105,14 +106,15 @@ def decide_orphans(seen: Collection[Seen], now: float) -> Round:
     )
 
 
-def _is_down(seen: Seen) -> bool:
+def _is_down(candidate: Seen) -> bool:
     """Tell whether the launcher has no guest and starts none, as virt-node and (when connected) libvirt report.
 
-    The Pod's phase proves nothing: other components write it while the node is away. An operation that is
-    under way may be a start.
+    The Pod's phase proves nothing: other components write it while the node is unreachable. A running operation may be
+    a start.
     """
-    may_be_up = seen.launcher is not None and (_is_up(seen.launcher) or seen.launcher.operation != "")
-    return seen.traces is not None and seen.traces.emulators == 0 and not may_be_up
+    launcher, traces = candidate.launcher, candidate.traces
+    may_be_up = launcher is not None and (_is_up(launcher) or launcher.operation != "")
+    return traces is not None and traces.emulators == 0 and not may_be_up
 
 
 def _is_up(launcher: Launcher) -> bool:

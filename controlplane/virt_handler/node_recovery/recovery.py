@@ -4,11 +4,11 @@
 """Recovers a node: ends its orphans before it starts a guest and before it is schedulable again.
 
 A node recovers when this process begins, and after its Lease was not renewed for the Lease's duration: meanwhile other
-nodes may have got its VMIs. The VMI of each launcher is read from the API server; orphans.py decides. Each response is
-used at once. A request without a response ends nothing and is retried.
+nodes may have got its VMIs. Recovery reads the VMI of each launcher from the API server; orphans.py decides. It uses
+each response at once. A request without a response ends no guest and is retried.
 
-Until all VMIs are read and all orphans are down, nothing starts (`start_blocked_reason`): for DEADLINE_SECONDS at most
-while the API server answers, without limit while it does not. A start needs a grant from the same server anyway.
+Until all VMIs are read and all orphans are down, no guest starts (`start_blocked_reason`): for DEADLINE_SECONDS at most
+while the API server responds, without limit while it does not. A start needs a grant from the same server anyway.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ from controlplane.virt_handler.vmi.world import Launcher
 log = logging.getLogger(__name__)
 
 LOOK_SECONDS = 1.0
-"""Between looks for orphans that block the node."""
+"""Pause between searches for orphans that block the node."""
 ASK_SECONDS, LONGEST_ASK_SECONDS, PATIENT_ASK_SECONDS = 1.0, 8.0, 64.0
-"""Before unanswered requests are retried: the first pause, which doubles, and the longest while the node is blocked and
-while it is not."""
+"""Pauses before requests without a response are retried: the first, which doubles, and the longest while the node is
+blocked and while it is not."""
 AT_ONCE = 8
 """Requests at the same time: half of this process's connections, so that a start can read its grant meanwhile. After
-as many failures without a response the other requests wait for the next retry: a struggling API server is spared."""
+as many failures without a response, the other requests wait for the next retry, to spare an overloaded API server."""
 
 
 class HeartbeatHistory(Protocol):
@@ -71,15 +71,15 @@ class OwnershipCheck:
     at: float
     silences: int
     missing: dict[str, float]
-    """Since when each unanswered launcher blocks the node, by Pod UID."""
+    """When each launcher without a response began to block the node, by Pod UID."""
     is_reached: bool = False
-    """Whether the API server answers at all. Only then does the deadline of unanswered launchers run."""
+    """Whether the API server responds at all. Only then the deadlines of launchers without a response run."""
     has_answers: bool = False
     failures: int = 0
 
 
 class NodeRecovery:
-    """Blocks the node until it is recovered. Calls `changed` when it no longer blocks."""
+    """Blocks the node until it is recovered. Then it calls `changed`."""
 
     def __init__(
         self,
@@ -102,15 +102,15 @@ class NodeRecovery:
         self._wait = wait or _wait
         self._wake = asyncio.Event()
         self._asked_at: float | None = None
-        """When (monotonic) the last check of all launchers began with a renewed Lease."""
+        """When (monotonic) the last check of all launchers began, with a renewed Lease."""
         self._silences = 0
         """The heartbeat's count of silences at that time."""
-        self._rested_at, self._pause = -inf, ASK_SECONDS
+        self._checked_at, self._pause = -inf, ASK_SECONDS
         """When the last check ended, and the pause after it."""
         self._missing: dict[str, float] = {}
-        """The unanswered launchers, as in OwnershipCheck."""
+        """The launchers without a response, as in OwnershipCheck."""
         self._unreached = 0
-        """The number of launchers in the last check if the API server did not answer at all."""
+        """The number of launchers in the last check if the API server did not respond at all."""
         self._failures: dict[str, int] = {}
         """Failed requests in a row, by Pod UID."""
         self._ending = OrphanTermination(launchers, clock)
@@ -121,11 +121,11 @@ class NodeRecovery:
 
     @property
     def start_blocked_reason(self) -> str:
-        """Why no guest may start on this node now; "" when it may."""
+        """Why no guest may start on this node now; "" if guests may start."""
         if self._is_to_ask or any(map(self._ending.is_in_time, self._missing.values())):
-            return "the API server is yet to say which guests on this node are still its own"
+            return "the API server has not responded yet which guests still belong to this node"
         if blocking := self._ending.blocking:
-            return f"{blocking} guests on this node that are not its own any more are being ended"
+            return f"{blocking} guests that do not belong to this node any more are being ended"
         return ""
 
     @property
@@ -138,7 +138,7 @@ class NodeRecovery:
 
     def wake(self) -> None:
         """Check and look again now."""
-        self._rested_at, self._pause = -inf, ASK_SECONDS
+        self._checked_at, self._pause = -inf, ASK_SECONDS
         self._wake.set()
 
     async def run(self) -> None:
@@ -156,11 +156,11 @@ class NodeRecovery:
                 self._ending.end()
                 await looks.go_on(group, LOOK_SECONDS, is_due=len(self._ending) > 0)
                 if not self.start_blocked_reason:
-                    self._be_clear()
+                    self._report_clear()
                 await events.go_on(group, LOOK_SECONDS, is_due=not self.start_blocked_reason)
                 await self._wait(self._wake, 0.0 if checks.is_under_way else self._rest())
 
-    def _be_clear(self) -> None:
+    def _report_clear(self) -> None:
         if not self._was_blocked:
             return
         self._was_blocked = False
@@ -170,7 +170,7 @@ class NodeRecovery:
 
     @property
     def _is_to_ask(self) -> bool:
-        # The count shows a silence that nobody observed: the host was suspended, and the next renewal hid the gap.
+        # The count shows a silence that this process missed: the host was suspended, and the next renewal hid the gap.
         if self._asked_at is None or self._heartbeat.silences != self._silences:
             return True
         return self._silent_in() <= 0
@@ -186,13 +186,13 @@ class NodeRecovery:
         return last is not None and self._clock.monotonic() - last < self._heartbeat.duration_seconds
 
     async def _ask(self) -> None:
-        """Check every launcher if the node has come back, else the unanswered ones."""
+        """Check all launchers if the node has come back, else those without a response."""
         launchers = {
             launcher.pod.uid: launcher for launcher in self._launchers.launchers() if launcher.pod.vmi_key is not None
         }
         check = self._check_all(launchers) if self._is_to_ask else self._check_missing(launchers)
         self._failures = {uid: count for uid, count in self._failures.items() if uid in launchers}
-        ordered = sorted((launchers[uid] for uid in check.missing), key=self._turn)
+        ordered = sorted((launchers[uid] for uid in check.missing), key=self._order)
         await for_each(ordered, lambda launcher: self._settle(launcher, check), AT_ONCE)
         self._unreached = 0 if check.is_reached else len(check.missing)
         if not check.is_reached:  # the time without an API server does not count against a deadline
@@ -200,32 +200,32 @@ class NodeRecovery:
         longest_pause = LONGEST_ASK_SECONDS if self.start_blocked_reason else PATIENT_ASK_SECONDS
         is_answered = check.is_reached and not check.missing
         self._pause = ASK_SECONDS if is_answered else min(self._pause * 2, longest_pause)
-        self._rested_at = self._clock.monotonic()
+        self._checked_at = self._clock.monotonic()
 
-    def _check_all(self, known: Iterable[str]) -> OwnershipCheck:
+    def _check_all(self, uids: Iterable[str]) -> OwnershipCheck:
         """Begin a check of all launchers. A launcher whose deadline is over does not block the node again."""
         now, silences = self._clock.monotonic(), self._heartbeat.silences
         # After a new silence, for example of a suspended host, the deadlines that are not over start again.
         since = self._missing if silences == self._silences else self._reported_missing()
-        check = OwnershipCheck(now, silences, {uid: since.get(uid, now) for uid in known})
-        if self._is_heartbeat_fresh or not check.missing:  # an isolated node stays blocked until it gets a response
+        check = OwnershipCheck(now, silences, {uid: since.get(uid, now) for uid in uids})
+        if self._is_heartbeat_fresh or not check.missing:  # an unreachable node stays blocked until it gets a response
             self._reach(check)
         return check
 
-    def _check_missing(self, known: Mapping[str, Launcher]) -> OwnershipCheck:
-        self._missing = {uid: since for uid, since in self._missing.items() if uid in known}
+    def _check_missing(self, launchers: Mapping[str, Launcher]) -> OwnershipCheck:
+        self._missing = {uid: since for uid, since in self._missing.items() if uid in launchers}
         return OwnershipCheck(self._clock.monotonic(), self._silences, self._missing, is_reached=True)
 
     def _reach(self, check: OwnershipCheck) -> None:
         check.is_reached = True
-        # The values from the check's beginning: a silence during the check makes another check due.
+        # Use the values from the beginning of the check: a silence during the check makes another check due.
         self._asked_at, self._silences, self._missing = check.at, check.silences, check.missing
 
     def _reported_missing(self) -> dict[str, float]:
         return {uid: at for uid, at in self._missing.items() if (UNANSWERED.reason, uid) in self._recorded}
 
-    def _turn(self, launcher: Launcher) -> tuple[int, bool]:
-        """Sort key: launchers with few failures first, then those in contact, which can be ended."""
+    def _order(self, launcher: Launcher) -> tuple[int, bool]:
+        """Sort key: launchers with few failures first, then connected ones, which can be ended."""
         return self._failures.get(launcher.pod.uid, 0), not launcher.status.is_connected
 
     async def _settle(self, launcher: Launcher, check: OwnershipCheck) -> None:
@@ -261,12 +261,12 @@ class NodeRecovery:
             return ""
 
     async def _record_events(self) -> None:
-        """Create one Event for each orphan that still runs and each unanswered launcher."""
-        remaining = [(entry.pod_uid, orphan_event(entry)) for entry in self._ending.left]
+        """Create one Event for each orphan that still runs and for each launcher without a response."""
+        remaining = [(orphan.pod_uid, orphan_event(orphan)) for orphan in self._ending.left]
         remaining += [(uid, UNANSWERED) for uid in self._missing]
         reported, self._recorded = self._recorded, {(event.reason, uid) for uid, event in remaining}
         await for_each(
-            [entry for entry in remaining if (entry[1].reason, entry[0]) not in reported],
+            [(uid, event) for uid, event in remaining if (event.reason, uid) not in reported],
             self._record_event_of,
             AT_ONCE,
         )
@@ -276,7 +276,7 @@ class NodeRecovery:
         launcher = self._ending.launcher(uid)
         if launcher is None:
             return
-        log.error("an orphan or unanswered guest still runs", extra={**who(launcher), "because": event.message})
+        log.error("a guest that is or may be an orphan still runs", extra={**who(launcher), "because": event.message})
         try:
             await self._record_event(about(launcher), event)
         except ApiError as error:
@@ -285,8 +285,8 @@ class NodeRecovery:
     def _ask_in(self) -> float:
         """Return the seconds until the next check."""
         if not self._is_to_ask:
-            return self._rested_at + self._pause - self._clock.monotonic() if self._missing else inf
-        return self._rested_at + min(self._pause, LONGEST_ASK_SECONDS) - self._clock.monotonic()
+            return self._checked_at + self._pause - self._clock.monotonic() if self._missing else inf
+        return self._checked_at + min(self._pause, LONGEST_ASK_SECONDS) - self._clock.monotonic()
 
     def _rest(self) -> float:
         """Return the seconds until something is due: a check, a look, the end of the Lease or of a deadline."""

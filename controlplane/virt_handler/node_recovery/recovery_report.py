@@ -13,20 +13,23 @@ from controlplane.virt_handler.node_recovery.orphans import DEADLINE_SECONDS, Or
 from controlplane.virt_handler.vmi.events import VmiEvent
 from controlplane.virt_handler.vmi.world import Launcher
 
-_SO_LONG = f"{DEADLINE_SECONDS:.0f} s"
+_DEADLINE = f"{DEADLINE_SECONDS:.0f} s"
 
 UNANSWERED = VmiEvent(
     "OwnerUnknown",
-    f"the API server has not said in {_SO_LONG} whether this guest is still its node's own: "
-    "it runs on, machines start beside it, and the API server is asked again",
+    f"the API server did not respond within {_DEADLINE} whether this guest still belongs to its node: "
+    "it continues to run, other guests start on this node again, and virt-handler repeats the request",
     is_warning=True,
 )
-"""The API server has not answered whether the guest is an orphan."""
+"""The API server has not responded, so the guest may be an orphan."""
 
 
 def orphan_event(orphan: Orphan) -> VmiEvent:
     """Return the Event for an orphan that may still run."""
-    message = f"{orphan.because}, and its guest is not known to have ended in {_SO_LONG}: machines start beside it"
+    message = (
+        f"{orphan.because}, and nothing proves that its guest ended within {_DEADLINE}: "
+        "other guests start on this node again"
+    )
     return VmiEvent("OrphanLeft", message, is_warning=True)
 
 

@@ -3,9 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The part of a VMI's status that the guest's agent reports: conditions, operating system, interfaces. Pure.
 
-It informs people; nothing is decided by it. The VMI's own interfaces keep the Pod's addresses: a masqueraded guest is
-reached there, whatever addresses it reports. The number of interfaces is limited here and the length of each text in
-domain/agent.py; the condition says when something was cut.
+It informs users, and no decision depends on it. The VMI's own interfaces keep the Pod's addresses: clients reach a
+masqueraded guest there, not at the addresses that it reports. This module limits the number of interfaces, and
+domain/agent.py the length of each text; the condition says when something was cut.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from controlplane.api.objects.vmi.status import GuestOsInfo
 from controlplane.domain.agent import AgentState, Interface
 
 GUEST_ONLY_LIMIT = 10
-"""Limit of interfaces that only the guest knows (of a container, a bridge), as upstream."""
+"""Limit of interfaces that only the guest has (for a container, a bridge), as upstream."""
 FROZEN = "frozen"
 TRUNCATED = "GuestInfoTruncated"
 _BY_AGENT = "guest-agent"
@@ -29,8 +29,8 @@ KINDS = (condition_types.AGENT_CONNECTED, condition_types.AGENT_VERSION_NOT_SUPP
 def with_agent_report(status: VirtualMachineInstanceStatus, agent: AgentState) -> VirtualMachineInstanceStatus:
     """Put the agent's report into the status; without an agent, remove it.
 
-    What a connected agent has not reported stays as it is: this process may not have asked yet, and a paused guest does
-    not respond.
+    Fields that a connected agent has not reported stay as they are: this process may not have queried them yet, and a
+    paused guest does not respond.
     """
     new: dict[str, object] = {}
     if agent.os is not None or not agent.is_connected:
@@ -97,19 +97,19 @@ def _merged(
     by_mac = {interface.mac: interface for interface in reversed(listed) if interface.mac}
     own = [interface for interface in map(_without_agent_report, current) if interface is not None]
     matched = {id(by_mac[interface.mac]) for interface in own if interface.mac in by_mac}
-    only = [_only_in_guest(interface) for interface in listed if id(interface) not in matched]
-    return (*(_named(interface, by_mac.get(interface.mac)) for interface in own), *only[:limit])
+    guest_only = [_only_in_guest(interface) for interface in listed if id(interface) not in matched]
+    return (*(_with_guest_name(interface, by_mac.get(interface.mac)) for interface in own), *guest_only[:limit])
 
 
 def _without_agent_report(interface: InterfaceStatus) -> InterfaceStatus | None:
     """Return the interface without the agent's part; None if only the agent knew it."""
-    sources = [word for word in interface.info_source.split(", ") if word != _BY_AGENT]
+    sources = [source for source in interface.info_source.split(", ") if source != _BY_AGENT]
     if not "".join(sources):
         return None
     return msgspec.structs.replace(interface, info_source=", ".join(sources), interface_name="")
 
 
-def _named(interface: InterfaceStatus, reported: Interface | None) -> InterfaceStatus:
+def _with_guest_name(interface: InterfaceStatus, reported: Interface | None) -> InterfaceStatus:
     if reported is None:
         return interface
     return msgspec.structs.replace(

@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What virt-handler remembers of a VMI between two reconciles, and can lose. Values only.
+"""What virt-handler remembers of a VMI between reconciles. It can lose this state at any time. Values only.
 
-The state is kept by key and belongs to one UID: a new VMI of the same name starts with an empty state, even if the
-deletion of the former one was missed. So there are never more entries than VMIs and launchers on the node.
+The state is stored by key and belongs to one UID: a new VMI of the same name starts with an empty state, even if this
+process missed the deletion of the former VMI. So there are never more entries than VMIs and launchers on the node.
 """
 
 from __future__ import annotations
@@ -53,14 +53,14 @@ class ControllerState:
     def of(self, vmi: VirtualMachineInstance) -> VmiState:
         """Return the state of this VMI, never that of a former VMI of the same name."""
         key = Key(vmi.metadata.namespace, vmi.metadata.name)
-        self._orphaned_since.pop(key, None)  # short absences must not add up to an orphan
+        self._orphaned_since.pop(key, None)  # several short absences do not make an orphan
         state = self._by_vmi.get(key)
         if state is None or state.uid != vmi.metadata.uid:
             state = self._by_vmi[key] = VmiState(vmi.metadata.uid)
         return state
 
     def orphaned_since(self, key: Key, monotonic: float) -> float:
-        """Return since when launchers of this name have had no VMI here. The VMI may still exist: this is no proof."""
+        """Return when (monotonic) launchers of this name first had no VMI here. The VMI may exist: this is no proof."""
         return self._orphaned_since.setdefault(key, monotonic)
 
     def forget(self, key: Key) -> None:

@@ -68,10 +68,10 @@ AGAIN_SECONDS = 0.05
 ORPHAN_SECONDS = 60.0
 BLOCKED_SECONDS = 15.0
 """Pause between reconciles while a start waits for the node to be clear."""
-_NO_VERBS = (WriteStatus, IndependentActions, LookForLauncher, Dial, ReadVmi)
-"""Steps that are possible while the launcher is busy."""
+_POSSIBLE_WHILE_BUSY = (WriteStatus, IndependentActions, LookForLauncher, Dial, ReadVmi)
+"""Actions that are possible while the launcher is busy."""
 UNKNOWN_SECONDS = 10.0
-"""Pause between reconciles while the node's Pods cannot be listed: nothing enqueues the VMI when they can be again."""
+"""Pause between reconciles while the node's Pods cannot be listed: nothing enqueues the VMI when they are listed."""
 LOOK_SECONDS = (1.0, 2.0, 4.0, 8.0, 15.0)
 """Pauses between searches for a launcher that is not listed: no watch shows when the kubelet has removed it."""
 
@@ -81,8 +81,8 @@ def decide(world: World) -> Plan[Action]:
     plan = _decide(world)
     if not world.are_launchers_known:
         plan = Plan(plan.steps, min(UNKNOWN_SECONDS, plan.requeue_after or UNKNOWN_SECONDS))
-    busy = {item.pod.uid for item in world.launchers if item.operation}
-    steps = tuple(item for item in plan.steps if isinstance(item, _NO_VERBS) or item.pod_uid not in busy)
+    busy = {launcher.pod.uid for launcher in world.launchers if launcher.operation}
+    steps = tuple(step for step in plan.steps if isinstance(step, _POSSIBLE_WHILE_BUSY) or step.pod_uid not in busy)
     return plan if steps == plan.steps else Plan(steps, plan.requeue_after)
 
 
@@ -98,7 +98,7 @@ def _decide(world: World) -> Plan[Action]:
 
 
 def refuse_start(vmi: VirtualMachineInstance, node: str, launcher: Launcher) -> str | None:
-    """Return why this VMI, as the API server has it now, does not allow a start in this Pod; None if it does."""
+    """Return why this VMI does not allow a start in this Pod; None if it does. vmi: just read from the API server."""
     owner = launcher.pod.owner
     reasons = {
         "the Pod belongs to another VMI": owner is None or owner.uid != vmi.metadata.uid,
@@ -106,13 +106,13 @@ def refuse_start(vmi: VirtualMachineInstance, node: str, launcher: Launcher) -> 
         f"its phase is {vmi.status.phase or 'unset'}": vmi.status.phase != SCHEDULED,
         "it was handed to another node": vmi.status.node_name != node,
         "it was granted to another Pod": set(vmi.status.active_pods) != {launcher.pod.uid},
-        "the Pod is going": launcher.is_gone or launcher.pod.is_deleting or launcher.pod.is_over,
+        "the Pod is or will be deleted": launcher.is_gone or launcher.pod.is_deleting or launcher.pod.is_over,
     }
     return next((reason for reason, applies in reasons.items() if applies), None)
 
 
 def _dial(world: World, vmi: VirtualMachineInstance) -> tuple[Action, ...]:
-    """Connect to the Pod that has the grant and to no other: any user can create a Pod that looks like a launcher."""
+    """Connect only to the Pod that has the grant: any user can create a Pod that looks like a launcher."""
     launcher = world.launcher
     if launcher is None or launcher.status.is_admitted or launcher.pod.is_over:
         return ()
@@ -129,7 +129,7 @@ def _scheduled(world: World, vmi: VirtualMachineInstance) -> Plan[Action]:
     launcher, liveness = world.launcher, judge_run(world)
     if launcher is not None and isinstance(liveness, Alive):
         if _lacks_network(world, launcher):
-            return _prepare(world, launcher, "its addresses are not known")
+            return _prepare(world, launcher, "its addresses are unknown")
         return _while_alive(world, vmi, launcher, liveness)
     if missing_pod(world):
         return _look(world, liveness)
@@ -139,7 +139,7 @@ def _scheduled(world: World, vmi: VirtualMachineInstance) -> Plan[Action]:
 def _running(world: World, vmi: VirtualMachineInstance) -> Plan[Action]:
     """Keep the guest running until it has to end.
 
-    A restarted virt-handler prepares the network once: its rules may be lost, or those of an older version.
+    A restarted virt-handler prepares the network once: the rules may be lost, or an older version wrote them.
     """
     launcher, liveness = world.launcher, judge_run(world)
     if launcher is not None and isinstance(liveness, Alive):
@@ -153,8 +153,8 @@ def _running(world: World, vmi: VirtualMachineInstance) -> Plan[Action]:
     return _look(world, liveness) if missing_pod(world) else Plan()
 
 
-def _over(world: World, _unused: VirtualMachineInstance) -> Plan[Action]:
-    """End what still runs after the end of the run."""
+def _after_run(world: World, _unused: VirtualMachineInstance) -> Plan[Action]:
+    """End a guest that still runs after the end of the run."""
     launcher = world.launcher
     if launcher is None or not isinstance(judge_run(world), Alive):
         return Plan()
@@ -168,22 +168,22 @@ BY_PHASE: dict[str, Callable[[World, VirtualMachineInstance], Plan[Action]]] = {
     SCHEDULED: _scheduled,
     RUNNING: _running,
     UNKNOWN: _running,
-    SUCCEEDED: _over,
-    FAILED: _over,
+    SUCCEEDED: _after_run,
+    FAILED: _after_run,
 }
-"""All phases. In a phase of another version, virt-handler does nothing and writes nothing."""
+"""All phases. In an unknown phase, virt-handler does nothing and writes nothing."""
 
 
 def _look(world: World, liveness: Liveness) -> Plan[Action]:
-    """Search for a launcher that is not listed, until nothing of it is left on the node."""
+    """Search the node for an unlisted launcher, until its directory and processes are gone."""
     if not isinstance(liveness, Unknown):
         return Plan()
     if lasting_node_trouble(world) is not None:
         return Plan(requeue_after=LOOK_SECONDS[0])  # the VMI reports the trouble instead
     pause = 0.0
     if world.look is not None:
-        due_in = LOOK_SECONDS[min(world.look.count, len(LOOK_SECONDS)) - 1]
-        pause = due_in - (world.monotonic - world.look.at)
+        interval = LOOK_SECONDS[min(world.look.count, len(LOOK_SECONDS)) - 1]
+        pause = interval - (world.monotonic - world.look.at)
     if pause > 0:
         return Plan(requeue_after=pause)
     because = "its Pod is not listed on this node any more" if world.lost_pod else "libvirt lost its domain"
@@ -238,7 +238,9 @@ def _pause(world: World, launcher: Launcher) -> float:
 def _while_alive(world: World, vmi: VirtualMachineInstance, launcher: Launcher, liveness: Alive) -> Plan[Action]:
     if launcher.is_gone:
         # After an ordinary deletion the Pod exists until its containers have ended.
-        return _paced(world, launcher, DestroyRemoved(launcher.pod.uid, because="its Pod was removed by force"))
+        return _destroy_with_pause(
+            world, launcher, DestroyRemoved(launcher.pod.uid, because="its Pod was removed by force")
+        )
     if vmi.status.phase == RUNNING and (leaving := _leave(world, vmi, launcher, liveness)) is not None:
         return leaving
     if world.deleting_since is not None:
@@ -252,9 +254,9 @@ def _while_alive(world: World, vmi: VirtualMachineInstance, launcher: Launcher, 
 
 def _plug(vmi: VirtualMachineInstance, launcher: Launcher) -> PlugCpus | PlugMemory | None:
     if count := missing_cpus(vmi, launcher):
-        return PlugCpus(launcher.pod.uid, count, because="its Pod was created for them")
+        return PlugCpus(launcher.pod.uid, count, because="its Pod has the resources for them")
     if (requested := missing_memory(vmi, launcher)) is not None:
-        return PlugMemory(launcher.pod.uid, requested, because="its Pod was created for it")
+        return PlugMemory(launcher.pod.uid, requested, because="its Pod has the resources for it")
     return None
 
 
@@ -269,7 +271,7 @@ def _leave(world: World, vmi: VirtualMachineInstance, launcher: Launcher, livene
         )
     is_begun = plan is not None and any(isinstance(step, BeginTransfer) for step in plan.steps)
     if is_begun and is_paused_by_user(vmi, launcher.status) is not is_user_pause_reported(vmi):
-        return None  # the target learns of a user's pause from the VMI alone: the status is written first
+        return None  # only the VMI tells the target of a user's pause: write the status first
     is_resumed = plan is not None and any(isinstance(step, Resume) for step in plan.steps)
     return Plan(requeue_after=pause) if is_resumed and (pause := _pause(world, launcher)) > 0 else plan
 
@@ -277,8 +279,8 @@ def _leave(world: World, vmi: VirtualMachineInstance, launcher: Launcher, livene
 def _end(world: World, vmi: VirtualMachineInstance, launcher: Launcher) -> Plan[Action]:
     """Ask the guest to shut down, repeat it, and end the guest when its grace period is over.
 
-    The period starts when this process observes the deletion: clocks of other machines do not matter. It starts again
-    when this process restarts; the launcher, which got the kubelet's SIGTERM, counts on its own.
+    The period starts when this process observes the deletion, so clocks of other machines do not matter. It starts
+    again when this process restarts. The launcher, which got the kubelet's SIGTERM, measures its own period.
     """
     uid, asked_at = launcher.pod.uid, launcher.status.shutdown_asked_at
     since = world.monotonic if world.deleting_since is None else world.deleting_since
@@ -292,10 +294,10 @@ def _end(world: World, vmi: VirtualMachineInstance, launcher: Launcher) -> Plan[
 
 
 def _end_now(world: World, launcher: Launcher, because: str) -> Plan[Action]:
-    return _paced(world, launcher, Destroy(launcher.pod.uid, because=because))
+    return _destroy_with_pause(world, launcher, Destroy(launcher.pod.uid, because=because))
 
 
-def _paced(world: World, launcher: Launcher, action: Action) -> Plan[Action]:
+def _destroy_with_pause(world: World, launcher: Launcher, action: Action) -> Plan[Action]:
     """Ask libvirt to end a guest, at most every DESTROY_AGAIN_SECONDS: the end of each request enqueues the VMI."""
     asked_at = launcher.status.destroy_asked_at
     pause = 0.0 if asked_at is None else DESTROY_AGAIN_SECONDS - (world.monotonic - asked_at)
@@ -331,7 +333,7 @@ def _without_vmi(world: World) -> Plan[Action]:
     if remaining > 0:
         return Plan(requeue_after=remaining)
     ends = tuple(
-        DestroyOrphan(launcher.pod.uid, launcher.pod.owner.uid, because="no VMI of its UID is known here")
+        DestroyOrphan(launcher.pod.uid, launcher.pod.owner.uid, because="this node has no VMI of its UID")
         for launcher in alive
         if launcher.pod.owner is not None
     )
@@ -339,29 +341,29 @@ def _without_vmi(world: World) -> Plan[Action]:
 
 
 def _expect(world: World) -> Plan[Action]:
-    """Take the steps towards a start that need no grant, for the only Pod that may get it.
+    """Prepare a start as far as that needs no grant, for the only Pod that may get the grant.
 
     With two Pods it is unknown which one gets the guest: neither gets a network.
     """
-    staying = [
+    candidates = [
         candidate
         for candidate in world.launchers
         if not (candidate.is_gone or candidate.pod.is_over or candidate.pod.is_deleting)
     ]
-    if len(staying) != 1:
+    if len(candidates) != 1:
         return Plan()
-    (launcher,) = staying
+    (launcher,) = candidates
     uid, vmi = launcher.pod.uid, None if launcher.expected is None else launcher.expected.vmi
     if launcher.expected is None:
         return Plan((ReadVmi(uid, because="its launcher exists before the hand-over"),))
-    is_wanted = vmi is not None and vmi.metadata.deletion_timestamp is None and _may_come(vmi, launcher)
+    is_wanted = vmi is not None and vmi.metadata.deletion_timestamp is None and _may_get_guest(vmi, launcher)
     status = launcher.status
     if not is_wanted or status.is_network_ready or not status.is_here or status.failure is not None:
         return Plan()
     return _prepare(world, launcher, "its launcher is up")
 
 
-def _may_come(vmi: VirtualMachineInstance, launcher: Launcher) -> bool:
+def _may_get_guest(vmi: VirtualMachineInstance, launcher: Launcher) -> bool:
     """Tell whether this Pod may get the guest: no node has it yet, or it migrates here."""
     if vmi.status.phase in BEFORE_HAND_OVER:
         return True

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The MAC address and the network of a guest, as its launch plan has them. Pure.
 
-The plan of an older version has neither: both are then derived as that version did, so the guest keeps its address.
+The plan of an older version has neither. Both are then derived as that version did, so the guest keeps its address.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def network_cidr(vmi: VirtualMachineInstance, pod: Pod, interface: Interface) ->
     """Return the network between the Pod and its guest. Raises ValueError with the reason if there is none."""
     network = next((candidate for candidate in vmi.spec.networks if candidate.name == interface.name), None)
     if network is None or network.pod is None:
-        raise ValueError(f"interface {interface.name!r} is not on the Pod network: only that is built")
+        raise ValueError(f"interface {interface.name!r} is not on the Pod network, the only one that is implemented")
     planned = pod.guest_network
     is_planned = planned is not None and planned.interface == interface.name
     cidr = planned.cidr if planned is not None and is_planned else network.pod.vm_network_cidr

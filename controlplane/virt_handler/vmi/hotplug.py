@@ -20,8 +20,8 @@ from controlplane.virt_handler.vmi.world import Launcher, LauncherStatus
 
 
 def missing_cpus(vmi: VirtualMachineInstance, launcher: Launcher) -> int:
-    """Return the number of virtual CPUs to plug the guest up to in this Pod; 0 if there is nothing to plug."""
-    cpu, count = vmi.spec.domain.cpu, _has(vmi, launcher)
+    """Return the number of virtual CPUs that the guest gets in this Pod; 0 if there is nothing to plug."""
+    cpu, count = vmi.spec.domain.cpu, _current_cpus(vmi, launcher)
     if cpu is None or not count or not count < cpu.vcpus <= launcher.pod.vcpus:
         return 0
     return cpu.vcpus
@@ -31,18 +31,18 @@ def with_cpus(
     vmi: VirtualMachineInstance, new: VirtualMachineInstanceStatus, launcher: Launcher
 ) -> VirtualMachineInstanceStatus:
     """Report the CPU topology that the guest has now. The spec may already ask for another one."""
-    cpu, reported, count = vmi.spec.domain.cpu, new.current_cpu_topology, _has(vmi, launcher)
+    cpu, reported, count = vmi.spec.domain.cpu, new.current_cpu_topology, _current_cpus(vmi, launcher)
     if cpu is None or reported is None or count in (0, reported.vcpus):
         return new
     observed, wanted = launcher.status.observed, CpuTopology.of(cpu)
-    sockets, rest = divmod(count, wanted.cores * wanted.threads)
+    sockets, remainder = divmod(count, wanted.cores * wanted.threads)
     is_counted = count == cpu.vcpus or (observed is not None and observed.vcpus > 0)
-    if not is_counted or not sockets or rest:
+    if not is_counted or not sockets or remainder:
         return new
     return msgspec.structs.replace(new, current_cpu_topology=msgspec.structs.replace(wanted, sockets=sockets))
 
 
-def _has(vmi: VirtualMachineInstance, launcher: Launcher) -> int:
+def _current_cpus(vmi: VirtualMachineInstance, launcher: Launcher) -> int:
     """Return how many virtual CPUs the guest has; 0 while that is unknown."""
     cpu, observed = vmi.spec.domain.cpu, launcher.status.observed
     if cpu is None or observed is None:
@@ -81,14 +81,14 @@ def with_memory(
     else:
         updated = msgspec.structs.replace(
             reported,
-            guest_current=_spelled(boot + min(observed.taken_bytes, room), spellings),
-            guest_requested=_spelled(boot + min(observed.requested_bytes, room), spellings),
+            guest_current=_as_written(boot + min(observed.taken_bytes, room), spellings),
+            guest_requested=_as_written(boot + min(observed.requested_bytes, room), spellings),
         )
     return new if updated == reported else msgspec.structs.replace(new, memory=updated)
 
 
 def is_to_be_still(status: LauncherStatus) -> bool:
-    """Tell whether the guest must be stopped while its memory is sent (docs/adr/0017).
+    """Tell whether the guest must be paused while its memory is sent (docs/adr/0017).
 
     Under emulation, QEMU crashes when a guest writes to hotplugged memory during a migration.
     """
@@ -100,7 +100,7 @@ def _at_boot(vmi: VirtualMachineInstance) -> int:
     return 0 if vmi.status.memory is None else amount_in_bytes(vmi.status.memory.guest_at_boot)
 
 
-def _spelled(count: int, names: tuple[Quantity | None, ...]) -> Quantity:
+def _as_written(count: int, names: tuple[Quantity | None, ...]) -> Quantity:
     """Return an amount as one of the given quantities spells it, else in the shortest form."""
     return next(
         (spelling for spelling in names if spelling is not None and amount_in_bytes(spelling) == count),

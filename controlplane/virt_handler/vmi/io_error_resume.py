@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """When a guest that an I/O error paused is resumed: at once, then after growing pauses. Pure.
 
-A resumed guest is on trial for TRIAL_SECONDS: the VMI stays Paused until then, since most guests meet the same error
+A resumed guest is on trial for TRIAL_SECONDS: the VMI stays Paused until then, because most guests get the same error
 again at once.
 """
 
@@ -26,7 +26,7 @@ def seconds_until_next(status: LauncherStatus, now: float) -> float:
 
 
 def seconds_on_trial(status: LauncherStatus, now: float) -> float:
-    """Return the seconds that a running guest is still on trial; 0 or less: it is not."""
+    """Return for how many seconds a running guest is still on trial; 0 or less: it is not."""
     return 0.0 if status.resume_asked_at is None else TRIAL_SECONDS - (now - status.resume_asked_at)
 
 

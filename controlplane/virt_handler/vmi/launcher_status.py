@@ -16,8 +16,8 @@ from controlplane.virt_handler.vmi.world import Failure, LauncherStatus
 
 START_ATTEMPTS = 3
 START_SECONDS = 2.0
-"""A failing start is retried at least this often and this long: a lack of memory may pass, but a user waits for the
-reason."""
+"""A failing start is retried at least this often and this long: a lack of memory may be temporary, but a user waits for
+the reason."""
 KILL_AFTER = 2
 """Requests to destroy the domain before QEMU is killed."""
 _UNREADABLE = State(Life.UNKNOWN, "unknown")
@@ -32,7 +32,7 @@ def status_after_look(status: LauncherStatus, state: State | None, observed: Obs
     """Return the status after a look at the domain. state: None if libvirt has no domain of this VMI."""
     if state is not None and observed is None:
         state = _UNREADABLE
-    runs = state is not None and state.life.is_going_on
+    is_running = state is not None and state.life.is_going_on
     return replace(
         status,
         is_connected=True,
@@ -40,7 +40,7 @@ def status_after_look(status: LauncherStatus, state: State | None, observed: Obs
         observed=observed,
         has_run=status.has_run or is_guest_up(state),
         is_paused_by_user=user_pause_after(status.is_paused_by_user, state),
-        has_gone_on=status.has_gone_on or (runs and not is_sending(status)),
+        has_gone_on=status.has_gone_on or (is_running and not is_sending(status)),
         trouble="",
     )
 

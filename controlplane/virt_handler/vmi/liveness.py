@@ -4,7 +4,7 @@
 """Judge whether a guest is alive, dead or unknown, by proof. Pure.
 
 A guest is dead only with proof: libvirt reports how its domain ended, the kubelet reports that its launcher ended, or
-nothing of its Pod is left on the node. A peer that cannot be reached and an object that is not listed prove nothing.
+the node has neither directory nor process of its Pod. An unreachable peer and an unlisted object prove nothing.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Alive:
 class Dead:
     outcome: Outcome
     reason: str = ""
-    """One word; "" if the end needs no explanation."""
+    """Reason of the condition; "" if the end needs no explanation."""
     message: str = ""
 
 
@@ -50,8 +50,8 @@ def judge_run(world: World) -> Liveness:
     """Judge the run of the world's VMI by its launcher, else by the last search of the node."""
     vmi, launcher = world.vmi, world.launcher
     if vmi is None:
-        return Unknown("no VMI was handed to this node")
-    liveness: Liveness = Unknown("its launcher Pod is not known here")
+        return Unknown("this node has no VMI of that name")
+    liveness: Liveness = Unknown("this node has no launcher Pod of it")
     if launcher is not None:
         liveness = _with_cause(judge(launcher, vmi.metadata.uid), vmi, launcher)
     if isinstance(liveness, Unknown) and launcher is not None and was_lost_in_migration(vmi, launcher.status):
@@ -93,7 +93,7 @@ def judge(launcher: Launcher, vmi_uid: str) -> Liveness:
         return _by_pod(pod)
     if status.failure is not None:
         return Dead("Failed", status.failure.reason, status.failure.message)
-    return Unknown(foreign or ("the domain is not started" if status.is_connected else "the launcher is not reached"))
+    return Unknown(foreign or ("the domain is not started" if status.is_connected else "the launcher is not connected"))
 
 
 def is_own(launcher: Launcher, vmi_uid: str) -> bool:
@@ -111,7 +111,7 @@ def is_startable(status: LauncherStatus) -> bool:
 
 
 def _with_cause(liveness: Liveness, vmi: VirtualMachineInstance, launcher: Launcher) -> Liveness:
-    """Give an intended end its cause: it is no crash."""
+    """Replace the cause of an intended end, which is not a crash."""
     state = launcher.status.state
     was_ended = state is not None and state.life is Life.SHUT_OFF and state.reason in ("destroyed", "crashed")
     if not isinstance(liveness, Dead) or not was_ended or state is None:
@@ -130,14 +130,14 @@ def _by_traces(pod_uid: str, look: Look | None) -> Liveness:
     if look.traces.is_clean:
         message = f"Pod {pod_uid} was removed, and this node has neither its directory nor a process of it"
         return Dead("Failed", "LauncherGone", message)
-    remains = ["its directory"] if look.traces.has_directory else []
-    remains += [f"{look.traces.processes} processes of it"] if look.traces.processes else []
-    return Unknown(f"the API server does not list Pod {pod_uid}, but this node has {' and '.join(remains)}")
+    traces = ["its directory"] if look.traces.has_directory else []
+    traces += [f"{look.traces.processes} processes of it"] if look.traces.processes else []
+    return Unknown(f"the API server does not list Pod {pod_uid}, but this node has {' and '.join(traces)}")
 
 
 def _by_emulators(look: Look | None) -> Liveness:
     """Judge a guest that libvirt lost. Only the absence of its QEMU process proves its end."""
-    message = "libvirt in the launcher no longer knows the domain that ran there"
+    message = "libvirt in the launcher has lost the domain that ran there"
     if look is None:
         return Unknown(message)
     if look.traces.emulators:
@@ -146,7 +146,7 @@ def _by_emulators(look: Look | None) -> Liveness:
 
 
 def _was_up(state: State | None) -> bool:
-    """Tell whether a restarted libvirt found QEMU running and ended it. The process that saw its start is gone."""
+    """Tell whether a restarted libvirt found QEMU running and ended it: this process has not observed the start."""
     return state is not None and state.life is Life.SHUT_OFF and state.reason == "daemon"
 
 
@@ -159,7 +159,7 @@ def _foreign(status: LauncherStatus, vmi_uid: str, pod_uid: str) -> str:
         return ""
     identity: Identity | None = status.observed.identity
     if identity is None or (identity.uid, identity.pod_uid) != (vmi_uid, pod_uid):
-        return "the launcher's domain carries another identity"
+        return "the launcher's domain has another identity"
     return ""
 
 
@@ -183,8 +183,8 @@ def _ended(state: State, outcome: Outcome) -> Dead:
 
 def _by_pod(pod: Pod) -> Dead:
     ended = pod.compute.terminated
-    exited_well = ended is not None and ended.exit_code == 0
+    has_succeeded = ended is not None and ended.exit_code == 0
     # The launcher of an evicted Pod can exit with 0 as well.
-    if pod.status.phase == "Succeeded" or (exited_well and pod.status.phase != "Failed"):
+    if pod.status.phase == "Succeeded" or (has_succeeded and pod.status.phase != "Failed"):
         return Dead("Succeeded")
     return Dead("Failed", *find_end_failure(pod))

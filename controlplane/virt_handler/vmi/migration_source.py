@@ -4,9 +4,9 @@
 """The source's part in a migration: the steps on the node that has the guest, and what the status reports. Pure.
 
 While QEMU exists here, the guest has never run at the target (docs/adr/0016). So a guest that a failed migration left
-paused is resumed here, whatever the state of the target, and `completed` is set only once QEMU is gone. A guest may be
-stopped to send the rest of its memory. That is written first (mode Paused): if the migration has ended by then, libvirt
-reports the stop as a user's pause, and after a restart of virt-handler only the written mode tells the two apart.
+paused is resumed here in every state of the target, and `completed` is set only once QEMU is gone. A guest may be
+stopped to send the rest of its memory. The VMI says so first (mode Paused): after the end of the migration, libvirt
+reports the stop as a user's pause, and after a restart of virt-handler only the mode in the VMI tells the two apart.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ class Seen:
 
 def migration_under_way(vmi: VirtualMachineInstance) -> MigrationState | None:
     """Return the unfinished migration; None if there is none."""
-    moving = vmi.status.migration_state
-    return moving if moving is not None and moving.is_under_way else None
+    migration = vmi.status.migration_state
+    return migration if migration is not None and migration.is_under_way else None
 
 
 def is_sending(status: LauncherStatus) -> bool:
@@ -77,9 +77,9 @@ def is_left_paused_by_migration(vmi: VirtualMachineInstance, launcher: Launcher,
 
 def is_stop_announced(vmi: VirtualMachineInstance | None) -> bool:
     """Tell whether the VMI says that an unfinished migration stops the guest to send the rest of its memory."""
-    moving = None if vmi is None else migration_under_way(vmi)
-    # Users could not pause a guest at its new node if only the mode counted, and the source died before `completed`.
-    return vmi is not None and moving is not None and moving.mode == STOPPED and _is_here(vmi, moving)
+    migration = None if vmi is None else migration_under_way(vmi)
+    # The mode is not enough: if the source died before `completed`, users could not pause the guest at its new node.
+    return vmi is not None and migration is not None and migration.mode == STOPPED and _is_here(vmi, migration)
 
 
 def is_stopped_to_send(vmi: VirtualMachineInstance | None, status: LauncherStatus) -> bool:
@@ -95,7 +95,7 @@ def _was_stopped(vmi: VirtualMachineInstance, status: LauncherStatus) -> bool:
 
     A guest that has run since then was paused for another reason.
     """
-    moving, paused = vmi.status.migration_state, conditions.find(vmi.status.conditions, condition_types.PAUSED)
+    migration, paused = vmi.status.migration_state, conditions.find(vmi.status.conditions, condition_types.PAUSED)
     if status.has_gone_on or is_user_pause_reported(vmi):
         return False
     is_paused_by_monitor = paused is not None and (paused.status, paused.reason) == (
@@ -103,7 +103,7 @@ def _was_stopped(vmi: VirtualMachineInstance, status: LauncherStatus) -> bool:
         condition_types.PAUSED_BY_MONITOR,
     )
     return is_paused_by_monitor or (
-        moving is not None and moving.failed and moving.mode == STOPPED and _is_here(vmi, moving)
+        migration is not None and migration.failed and migration.mode == STOPPED and _is_here(vmi, migration)
     )
 
 
@@ -113,89 +113,93 @@ def is_user_pause_reported(vmi: VirtualMachineInstance) -> bool:
     return paused is not None and (paused.status, paused.reason) == ("True", condition_types.PAUSED_BY_USER)
 
 
-def _is_here(vmi: VirtualMachineInstance, moving: MigrationState) -> bool:
-    return moving.source_pod_uid in vmi.status.active_pods
+def _is_here(vmi: VirtualMachineInstance, migration: MigrationState) -> bool:
+    return migration.source_pod_uid in vmi.status.active_pods
 
 
-def decide_migration_source(seen: Seen) -> Plan[Action] | None:
-    """Choose the next step of the migration; None if other steps may go ahead."""
-    moving, uid = migration_under_way(seen.vmi), seen.launcher.pod.uid
-    transfer = seen.launcher.status.transfer
+def decide_migration_source(observed: Seen) -> Plan[Action] | None:
+    """Choose the next step of the migration; None if other steps are possible."""
+    migration, uid = migration_under_way(observed.vmi), observed.launcher.pod.uid
+    transfer = observed.launcher.status.transfer
     if transfer is not None and not transfer.is_over:
-        return _while_sending(seen, moving, transfer)
-    if is_left_paused_by_migration(seen.vmi, seen.launcher, seen.state):
+        return _while_sending(observed, migration, transfer)
+    if is_left_paused_by_migration(observed.vmi, observed.launcher, observed.state):
         return Plan((Resume(uid, because="its migration has ended and left it paused"),))
-    if moving is None or moving.start_timestamp is not None or _own(moving, transfer) is not None:
+    if migration is None or migration.start_timestamp is not None or _own(migration, transfer) is not None:
         return None
-    if moving.abort_requested or seen.is_to_end or not moving.target_node_address:
+    if migration.abort_requested or observed.is_to_end or not migration.target_node_address:
         return None
-    return Plan((BeginTransfer(uid, moving.migration_uid, because="its target is ready"),))
+    return Plan((BeginTransfer(uid, migration.migration_uid, because="its target is ready"),))
 
 
-def _while_sending(seen: Seen, moving: MigrationState | None, transfer: Transfer) -> Plan[Action]:
-    is_wanted = moving is not None and moving.migration_uid == transfer.migration_uid and not moving.abort_requested
-    if is_wanted and not seen.is_to_end:
+def _while_sending(observed: Seen, migration: MigrationState | None, transfer: Transfer) -> Plan[Action]:
+    is_wanted = (
+        migration is not None and migration.migration_uid == transfer.migration_uid and not migration.abort_requested
+    )
+    if is_wanted and not observed.is_to_end:
         return Plan()
     asked_at = transfer.abort_asked_at
-    pause = 0.0 if asked_at is None else ABORT_AGAIN_SECONDS - (seen.monotonic - asked_at)
+    pause = 0.0 if asked_at is None else ABORT_AGAIN_SECONDS - (observed.monotonic - asked_at)
     if pause > 0:
         return Plan(requeue_after=pause)
     return Plan(
-        (AbortTransfer(seen.launcher.pod.uid, because="its migration is no longer wanted"),), ABORT_AGAIN_SECONDS
+        (AbortTransfer(observed.launcher.pod.uid, because="its migration is no longer wanted"),), ABORT_AGAIN_SECONDS
     )
 
 
-def _own(moving: MigrationState, transfer: Transfer | None) -> Transfer | None:
-    return transfer if transfer is not None and transfer.migration_uid == moving.migration_uid else None
+def _own(migration: MigrationState, transfer: Transfer | None) -> Transfer | None:
+    return transfer if transfer is not None and transfer.migration_uid == migration.migration_uid else None
 
 
-def migration_while_up(seen: Seen, stamp: str) -> MigrationState | None:
+def migration_while_up(observed: Seen, stamp: str) -> MigrationState | None:
     """Return the migration state to write while the guest is up here; None if the written state is right."""
-    moving = migration_under_way(seen.vmi)
-    if moving is None:
+    migration = migration_under_way(observed.vmi)
+    if migration is None:
         return None
-    transfer = _own(moving, seen.launcher.status.transfer)
+    transfer = _own(migration, observed.launcher.status.transfer)
     if transfer is not None and not transfer.is_over:
-        is_news = moving.abort_requested and not moving.abort_status
-        return msgspec.structs.replace(moving, abort_status=ABORTING) if is_news else None
+        is_news = migration.abort_requested and not migration.abort_status
+        return msgspec.structs.replace(migration, abort_status=ABORTING) if is_news else None
     if transfer is not None and transfer.has_moved:  # this process knows more than the last look at libvirt
-        return migration_when_gone(moving, seen.launcher.status, stamp)
-    if is_sending(seen.launcher.status) or is_left_paused_by_migration(seen.vmi, seen.launcher, seen.state):
+        return migration_when_gone(migration, observed.launcher.status, stamp)
+    if is_sending(observed.launcher.status) or is_left_paused_by_migration(
+        observed.vmi, observed.launcher, observed.state
+    ):
         return None  # another migration is being aborted, or the guest is not resumed yet
-    why = _why_over(seen, moving, transfer)
-    return None if why is None else _failed(moving, why, stamp)
+    why = _why_over(observed, migration, transfer)
+    return None if why is None else _failed(migration, why, stamp)
 
 
-def _why_over(seen: Seen, moving: MigrationState, transfer: Transfer | None) -> str | None:
+def _why_over(observed: Seen, migration: MigrationState, transfer: Transfer | None) -> str | None:
     """Return why a migration that no process carries out has failed; None while it may still begin."""
-    if moving.abort_requested:
+    if migration.abort_requested:
         return CANCELLED
     if transfer is not None:
         return transfer.reason
-    if moving.start_timestamp is not None:
+    if migration.start_timestamp is not None:
         return RESTARTED
-    return CANCELLED if seen.is_to_end else None
+    return CANCELLED if observed.is_to_end else None
 
 
-def migration_when_gone(moving: MigrationState, status: LauncherStatus, stamp: str) -> MigrationState | None:
+def migration_when_gone(migration: MigrationState, status: LauncherStatus, stamp: str) -> MigrationState | None:
     """Return the migration state of a guest that has moved; None if its QEMU is gone because it has ended.
 
     Proof is libvirt's reason, the outcome of this process's transfer, or the target, where the guest runs.
     """
-    transfer, state = _own(moving, status.transfer), status.state
+    transfer, state = _own(migration, status.transfer), status.state
     if transfer is not None and not transfer.is_over:
         return None  # the guest is being resumed at the target, through a tunnel that ends with the transfer
     has_moved = (transfer is not None and transfer.has_moved) or (state is not None and is_migrated(state))
-    if not has_moved and moving.target_node_domain_ready_timestamp is None:
+    if not has_moved and migration.target_node_domain_ready_timestamp is None:
         return None
     return msgspec.structs.replace(
-        moving, completed=True, end_timestamp=stamp, abort_status=NOT_ABORTED if moving.abort_requested else ""
+        migration, completed=True, end_timestamp=stamp, abort_status=NOT_ABORTED if migration.abort_requested else ""
     )
 
 
-def migration_when_ended(moving: MigrationState, stamp: str) -> MigrationState:
+def migration_when_ended(migration: MigrationState, stamp: str) -> MigrationState:
     """Return the failed state of a migration whose guest has ended."""
-    return _failed(moving, GUEST_ENDED, stamp)
+    return _failed(migration, GUEST_ENDED, stamp)
 
 
 def is_migrated(state: State) -> bool:
@@ -209,10 +213,10 @@ def was_lost_in_migration(vmi: VirtualMachineInstance, status: LauncherStatus) -
     The start of a migration is written before the guest leaves. If the current one has no start, an earlier one moved
     the guest.
     """
-    moving = vmi.status.migration_state
-    if moving is None or status.state is None or not is_migrated(status.state):
+    migration = vmi.status.migration_state
+    if migration is None or status.state is None or not is_migrated(status.state):
         return False
-    return moving.failed or (moving.is_under_way and moving.start_timestamp is None)
+    return migration.failed or (migration.is_under_way and migration.start_timestamp is None)
 
 
 def awaits_hand_over(vmi: VirtualMachineInstance) -> bool:
@@ -229,7 +233,7 @@ def has_arrived_paused(vmi: VirtualMachineInstance | None, status: LauncherStatu
     state = status.state
     if vmi is None or state is None or state.life is not Life.PAUSED or status.has_gone_on:
         return False
-    return _has_come(vmi, status) and not is_sending(status) and not is_user_pause_reported(vmi)
+    return _has_arrived(vmi, status) and not is_sending(status) and not is_user_pause_reported(vmi)
 
 
 def is_migrating_or_stopped(vmi: VirtualMachineInstance | None, status: LauncherStatus) -> bool:
@@ -238,11 +242,11 @@ def is_migrating_or_stopped(vmi: VirtualMachineInstance | None, status: Launcher
     return is_leaving or has_arrived_paused(vmi, status)
 
 
-def _has_come(vmi: VirtualMachineInstance, status: LauncherStatus) -> bool:
+def _has_arrived(vmi: VirtualMachineInstance, status: LauncherStatus) -> bool:
     """Tell whether the guest arrived here by a migration.
 
-    The VMI's migration state says so. Once the next migration replaces that state, the domain's epoch says so: a run
-    begins in its first epoch and each migration raises it.
+    The VMI's migration state shows that. When the next migration has replaced that state, the domain's epoch shows it:
+    a run begins in its first epoch, and each migration raises it.
     """
     moved, granted = vmi.status.migration_state, vmi.status.active_pods
     if moved is not None and moved.has_moved and moved.target_pod_uid in granted:
@@ -259,31 +263,31 @@ def refuse_transfer(
     *,
     is_begun: bool = False,
 ) -> str:
-    """Return why the guest of this VMI, as the API server has it now, must not be sent from this Pod; "" if it may be.
+    """Return why the guest of this VMI must not be sent from this Pod; "" if it may be.
 
-    is_begun: the transfer has begun, and the guest is about to be stopped for it.
+    now: just read from the API server. is_begun: the transfer has begun, and the guest is about to be stopped for it.
     """
-    moving = now.status.migration_state
+    migration = now.status.migration_state
     reasons = {
-        "it is another VMI by now": now.metadata.uid != before.metadata.uid,
+        "the VMI was replaced by another one": now.metadata.uid != before.metadata.uid,
         "the VMI is being deleted": now.metadata.deletion_timestamp is not None,
         f"its phase is {now.status.phase or 'unset'}": now.status.phase != RUNNING,
-        "it is another Pod's": set(now.status.active_pods) != {launcher.pod.uid},
-        "its migration is another one, or over": moving is None
-        or not moving.is_under_way
-        or moving.migration_uid != action.migration_uid,
-        "it has begun already": moving is not None and moving.start_timestamp is not None and not is_begun,
-        "it is cancelled": moving is not None and moving.abort_requested,
+        "another Pod has the grant": set(now.status.active_pods) != {launcher.pod.uid},
+        "the migration is over or was replaced": migration is None
+        or not migration.is_under_way
+        or migration.migration_uid != action.migration_uid,
+        "it has begun already": migration is not None and migration.start_timestamp is not None and not is_begun,
+        "it is cancelled": migration is not None and migration.abort_requested,
     }
     return next((reason for reason, applies in reasons.items() if applies), "")
 
 
-def _failed(moving: MigrationState, why: str, stamp: str) -> MigrationState:
+def _failed(migration: MigrationState, why: str, stamp: str) -> MigrationState:
     return msgspec.structs.replace(
-        moving,
+        migration,
         failed=True,
         completed=True,
         failure_reason=why[:1024],
         end_timestamp=stamp,
-        abort_status=ABORTED if moving.abort_requested else "",
+        abort_status=ABORTED if migration.abort_requested else "",
     )

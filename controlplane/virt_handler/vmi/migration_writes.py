@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What the source writes into the VMI before each step of a migration. A stale VMI refuses the step."""
+"""What the source writes into the VMI before each step of a migration. If the VMI does not allow it, the step fails."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ def writes_of(vmi: VirtualMachineInstance, action: BeginTransfer, session: Sessi
     meta = vmi.metadata
     key = Key(meta.namespace, meta.name)
 
-    async def write(what: str, change: dict[str, Any], *, is_begun: bool) -> None:
+    async def write(step: str, change: dict[str, Any], *, is_begun: bool) -> None:
         for _unused in range(TRIES):
             try:
                 now = decode_vmi(await api.get(VIRTUAL_MACHINE_INSTANCE, key))
                 if refusal := refuse_transfer(now, vmi, action, session.launcher(), is_begun=is_begun):
-                    raise NoContact(f"the migration is not to {what}: {refusal}")
+                    raise NoContact(f"the migration must not {step}: {refusal}")
                 await api.patch(
                     VIRTUAL_MACHINE_INSTANCE,
                     key,
@@ -43,9 +43,9 @@ def writes_of(vmi: VirtualMachineInstance, action: BeginTransfer, session: Sessi
             except Conflict:
                 continue
             except (ApiError, DecodeError) as error:
-                raise NoContact(f"cannot write that the migration is to {what}: {error}") from error
+                raise NoContact(f"cannot write that the migration is to {step}: {error}") from error
             return
-        raise NoContact(f"cannot write that the migration is to {what}: the VMI changes all the time")
+        raise NoContact(f"cannot write that the migration is to {step}: the VMI keeps changing")
 
     async def begin() -> None:
         change = {"startTimestamp": format_timestamp(clock.now()), "mode": PRE_COPY}

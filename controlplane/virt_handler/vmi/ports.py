@@ -58,7 +58,7 @@ class Writes:
 
 @dataclass(frozen=True, slots=True)
 class OperationInputs:
-    """What an operation needs beside its action."""
+    """What an operation needs in addition to its action."""
 
     vmi: VirtualMachineInstance | None = None
     """For PrepareNetwork."""
@@ -87,7 +87,7 @@ class Session(Protocol):
     def perform(self, action: Operation, inputs: OperationInputs = NO_INPUTS) -> None:
         """Begin an operation."""
 
-    def transfer(self, vmi: VirtualMachineInstance, moving: MigrationState, writes: Writes) -> None:
+    def transfer(self, vmi: VirtualMachineInstance, migration: MigrationState, writes: Writes) -> None:
         """Begin to send the guest to its migration's target; operations run beside it."""
 
     def abort_transfer(self) -> None:

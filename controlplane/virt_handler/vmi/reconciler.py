@@ -1,8 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The VMI reconciler of one node: it reads caches and launchers, and begins operations and writes. The choices are made
-in decide and status.
+"""The VMI reconciler of one node: it reads caches and launchers, and begins operations and writes. It decides nothing.
 
 A start costs one status patch and one Event.
 """
@@ -77,7 +76,7 @@ class VmiReconciler:
         Unavailable retries the key: nothing else would enqueue it once the cache is synced.
         """
         if not self._vmis.synced:
-            raise Unavailable(f"cannot judge VirtualMachineInstance {key}: not everything is known yet")
+            raise Unavailable(f"cannot judge VirtualMachineInstance {key}: the cache is not synced yet")
         now, monotonic = self._clock.now(), self._clock.monotonic()
         vmi = self._read(key)
         if vmi is None or vmi.status.node_name != self._node:
@@ -115,9 +114,7 @@ class VmiReconciler:
         return derive_status(world, problem)
 
     async def apply(self, world: World, action: Action) -> None:
-        """Carry out one action; an operation of a launcher only begins. Raises Unavailable if that is impossible
-        now.
-        """
+        """Carry out one action. Of a launcher's operation it only does the beginning. Raises Unavailable."""
         if isinstance(action, LookForLauncher):
             await self._look(world, action)
             return
@@ -140,7 +137,7 @@ class VmiReconciler:
             log.warning("cannot record an Event", extra={"reason": event.reason, "error": str(error)})
 
     async def write_status(self, world: World, status: VirtualMachineInstanceStatus) -> None:
-        """Patch what differs, on exactly the version that the status was derived from; record Events of a new phase."""
+        """Patch what differs, on the observed version only, and record the Events of a new phase."""
         vmi = world.vmi
         if vmi is None:
             return
@@ -156,7 +153,7 @@ class VmiReconciler:
         events = () if status.phase == vmi.status.phase else phase_events(status)
         if events:
             log.info(
-                "phase moved", extra={"key": f"{meta.namespace}/{meta.name}", "uid": meta.uid, "phase": status.phase}
+                "phase changed", extra={"key": f"{meta.namespace}/{meta.name}", "uid": meta.uid, "phase": status.phase}
             )
         for event in events:
             await self._try_record_event(body, event)
@@ -201,10 +198,10 @@ class VmiReconciler:
         return OperationInputs(None if expected is None else expected.vmi)
 
     def _begin_transfer(self, world: World, session: Session, action: BeginTransfer) -> None:
-        moving = None if world.vmi is None else world.vmi.status.migration_state
-        if world.vmi is not None and moving is not None:
+        migration = None if world.vmi is None else world.vmi.status.migration_state
+        if world.vmi is not None and migration is not None:
             writes = writes_of(world.vmi, action, session, self._api, self._clock)
-            session.transfer(world.vmi, moving, writes)
+            session.transfer(world.vmi, migration, writes)
 
     async def _read_expected(self, pod: Pod) -> Expected:
         """Read the VMI that a Pod names. A VMI with another UID does not count."""
@@ -222,22 +219,21 @@ class VmiReconciler:
         """Return the VMI if the API server grants the start now; a cache may be stale. Raises NoContact otherwise."""
         key = Key(vmi.metadata.namespace, vmi.metadata.name)
         try:
-            now = decode_vmi(await self._api.get(VIRTUAL_MACHINE_INSTANCE, key))
+            current = decode_vmi(await self._api.get(VIRTUAL_MACHINE_INSTANCE, key))
         except (ApiError, DecodeError) as error:
             raise NoContact(f"cannot read whether the start is granted: {error}") from error
-        refusal = refuse_start(now, self._node, session.launcher())
-        if now.metadata.uid != vmi.metadata.uid:
-            refusal = "it is another VMI by now"
+        refusal = refuse_start(current, self._node, session.launcher())
+        if current.metadata.uid != vmi.metadata.uid:
+            refusal = "the VMI was replaced by another one"
         if refusal is not None:
             raise NoContact(f"the start is not granted: {refusal}")
-        if (
-            reason := self._start_blocked_reason()
-        ):  # an operation that began before the node was cut off must wait as well
+        # An operation that began before the node was cut off has to wait as well.
+        if reason := self._start_blocked_reason():
             raise NoContact(f"the start has to wait: {reason}")
-        return now
+        return current
 
     async def _destroy_removed(self, session: Session, action: DestroyRemoved) -> None:
-        """Ask the API server first: a Pod that is not listed may only have lost the label of the watch."""
+        """Read the Pod from the API server first: an unlisted Pod may only have lost the label of the watch."""
         pod = session.launcher().pod
         key = Key(pod.metadata.namespace, pod.metadata.name)
         try:
@@ -245,7 +241,9 @@ class VmiReconciler:
         except NotFound:
             pod_json = None
         if pod_json is not None and pod_json.get("metadata", {}).get("uid") == pod.uid:
-            log.warning("not removed", extra={"key": str(key), "because": "the Pod exists, though it is not listed"})
+            log.warning(
+                "guest not ended", extra={"key": str(key), "because": "its Pod exists, though it is not listed"}
+            )
             return
         session.perform(Destroy(action.pod_uid, action.because))
 
@@ -258,7 +256,7 @@ class VmiReconciler:
         except NotFound:
             vmi_json = None
         if vmi_json is not None and vmi_json.get("metadata", {}).get("uid") == action.vmi_uid:
-            log.info("not an orphan", extra={"key": str(key), "because": "its VMI exists, though not for this node"})
+            log.info("not an orphan", extra={"key": str(key), "because": "its VMI exists, but not on this node"})
             return
         session.perform(Destroy(action.pod_uid, action.because))
 
@@ -278,4 +276,4 @@ def _note_phase(key: Key, vmi: VirtualMachineInstance, state: VmiState) -> None:
     phase = vmi.status.phase
     if phase not in BY_PHASE and state.strange_phase != phase:
         state.strange_phase = phase
-        log.warning("left alone: its phase is not known to this version", extra={"key": str(key), "phase": phase})
+        log.warning("VMI skipped: this version does not know its phase", extra={"key": str(key), "phase": phase})

@@ -43,7 +43,7 @@ from controlplane.virt_handler.vmi.world import Action, Launcher, World
 
 
 def derive_status(world: World, problem: RefusedStep[Action] | None) -> VirtualMachineInstanceStatus | None:
-    """Compute the status; None if the written one is right already, or if another component writes it now."""
+    """Return the status to write; None if the written status is right, or if another component writes it now."""
     vmi = world.vmi
     if vmi is None or vmi.status.node_name != world.node or vmi.status.phase not in AFTER_HAND_OVER:
         return None
@@ -87,18 +87,18 @@ def _move(world: World, vmi: VirtualMachineInstance, liveness: Liveness) -> Virt
 
 def _moved_state(world: World, vmi: VirtualMachineInstance) -> MigrationState | None:
     """Return the migration state of a guest whose QEMU is gone because it moved; None if it has ended."""
-    moving, launcher = migration_under_way(vmi), world.launcher
-    if moving is None or moving.start_timestamp is None or launcher is None:
+    migration, launcher = migration_under_way(vmi), world.launcher
+    if migration is None or migration.start_timestamp is None or launcher is None:
         return None
-    return migration_when_gone(moving, launcher.status, format_timestamp(world.now))
+    return migration_when_gone(migration, launcher.status, format_timestamp(world.now))
 
 
 def _with_migration(
     world: World, vmi: VirtualMachineInstance, new: VirtualMachineInstanceStatus, liveness: Liveness
 ) -> VirtualMachineInstanceStatus:
     """Add the state of its migration."""
-    moving, launcher, stamp = migration_under_way(vmi), world.launcher, format_timestamp(world.now)
-    if moving is None or launcher is None:
+    current, launcher, stamp = migration_under_way(vmi), world.launcher, format_timestamp(world.now)
+    if current is None or launcher is None:
         return new
     migration: MigrationState | None = None
     match liveness:
@@ -108,9 +108,9 @@ def _with_migration(
                 Seen(vmi=vmi, launcher=launcher, state=state, is_to_end=is_to_end, monotonic=world.monotonic), stamp
             )
         case Dead():
-            migration = migration_when_ended(moving, stamp)
+            migration = migration_when_ended(current, stamp)
         case _ if launcher.status.state is not None and is_migrated(launcher.status.state):
-            migration = migration_when_gone(moving, launcher.status, stamp)
+            migration = migration_when_gone(current, launcher.status, stamp)
     return new if migration is None else msgspec.structs.replace(new, migration_state=migration)
 
 

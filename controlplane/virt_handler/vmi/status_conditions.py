@@ -27,7 +27,7 @@ from controlplane.virt_handler.vmi.world import Action, NodeTrouble, PrepareNetw
 
 TCG_MESSAGE = "QEMU emulates the processor (TCG): slow, and not an isolation boundary"
 PATIENCE_SECONDS = 30.0
-"""A launcher connects half a second after the hand-over. After this long the VMI reports what it waits for."""
+"""After this time the VMI reports what its start waits for. A launcher connects half a second after the hand-over."""
 VIRT_NODE_NOT_READY = "VirtNodeNotReady"
 _PAUSES = {"user": condition_types.PAUSED_BY_USER, "ioerror": "PausedIOError"}
 _PAUSE_MESSAGES = {
@@ -44,7 +44,7 @@ def derive_conditions(
     liveness: Liveness,
     problem: RefusedStep[Action] | None,
 ) -> conditions.Conditions:
-    """Derive all conditions. new: the status so far. problem: the step that was refused, if any."""
+    """Derive all conditions. new: the status without them. problem: the step that was refused, if any."""
     stamp = format_timestamp(world.now)
     listed = new.conditions
     stale = _stale(world, liveness, listed)
@@ -69,7 +69,7 @@ def derive_conditions(
 def _with_agent(
     world: World, new: VirtualMachineInstanceStatus, liveness: Liveness, listed: conditions.Conditions
 ) -> conditions.Conditions:
-    """Set the agent's conditions. They stay as they are while no agent state is known, and go when the run is over."""
+    """Set the agent's conditions. They stay while its state is unknown, and are removed when the run is over."""
     agent = None if world.launcher is None else world.launcher.status.agent
     if not isinstance(liveness, Dead) and (not isinstance(liveness, Alive) or agent is None or new.phase != RUNNING):
         return listed
@@ -195,7 +195,7 @@ def _waiting(world: World, liveness: Liveness) -> Condition | None:
 
 
 def lasting_node_trouble(world: World) -> NodeTrouble | None:
-    """Return virt-node's trouble once it lasts: virt-node is away for a moment at every roll-out."""
+    """Return virt-node's trouble if it lasts. At each roll-out, virt-node is unreachable for a moment."""
     trouble = world.node_trouble
     return trouble if trouble is not None and world.monotonic - trouble.since >= PATIENCE_SECONDS else None
 
@@ -212,9 +212,9 @@ def _stale(world: World, liveness: Liveness, listed: conditions.Conditions) -> t
 
 
 def _lost(world: World, new: VirtualMachineInstanceStatus, liveness: Liveness) -> Condition | None:
-    """Report what is left of a launcher that is not listed, unless the VMI reports another trouble already.
+    """Report an unlisted launcher, unless the VMI already reports another trouble.
 
-    One search is not enough: the watch of Pods may only be behind that of VMIs.
+    One search is not enough: the watch of Pods may only be behind the watch of VMIs.
     """
     synchronized = conditions.find(new.conditions, condition_types.SYNCHRONIZED)
     is_reported = synchronized is not None and synchronized.reason not in (
@@ -224,9 +224,11 @@ def _lost(world: World, new: VirtualMachineInstanceStatus, liveness: Liveness) -
     if not isinstance(liveness, Unknown) or is_reported:
         return None
     if missing_pod(world) and (trouble := lasting_node_trouble(world)) is not None:
-        return _out_of_sync(VIRT_NODE_NOT_READY, f"{liveness.why}, and it cannot be looked for: {trouble.why}")
+        return _out_of_sync(
+            VIRT_NODE_NOT_READY, f"{liveness.why}, and virt-handler cannot search for it: {trouble.why}"
+        )
     is_early = world.look is None or world.look.count < 2
     if not world.lost_pod or is_early:
         return None
-    message = f"{liveness.why}; it counts as running until nothing of it is left"
+    message = f"{liveness.why}; the guest counts as running until the node has no trace of it"
     return _out_of_sync("LauncherLost", message)

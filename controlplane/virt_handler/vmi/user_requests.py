@@ -37,11 +37,11 @@ class RequestCheck:
 def check_user_request(
     verb: Verb, vmi: VirtualMachineInstance | None, launcher: Launcher, vmi_uid: str
 ) -> RequestCheck:
-    """Judge a request by the guest as it was just observed. vmi: as the cache has it."""
+    """Judge a request by the guest's state, which was just observed. vmi: from the cache."""
     status = launcher.status
     state, observed = status.state, status.observed
     if is_migrating_or_stopped(vmi, status):
-        return RequestCheck("VMI is migrating; try again when that is over")
+        return RequestCheck("VMI is migrating; try again after the migration")
     is_up = state is not None and state.life.is_up and not state.is_starting
     if state is None or observed is None or not is_up or not is_own(launcher, vmi_uid):
         return RequestCheck("VMI is not running")
@@ -66,7 +66,7 @@ def has_acpi(status: LauncherStatus) -> bool:
 
 
 def is_paused_by_user(vmi: VirtualMachineInstance | None, status: LauncherStatus) -> bool:
-    """Tell whether a user has paused the guest and not unpaused it since, whatever else paused it."""
+    """Tell whether a user has paused the guest and not unpaused it since. Another cause may have paused it as well."""
     state = status.state
     if state is None or state.life is not Life.PAUSED:
         return False
@@ -78,7 +78,7 @@ def is_paused_by_user(vmi: VirtualMachineInstance | None, status: LauncherStatus
 
 
 def user_pause_after(was_paused: bool | None, state: State | None) -> bool | None:
-    """Return the stored user pause after a look at the domain: it ends with the pause that it was added to."""
+    """Return the stored user pause after a look at the domain. It ends when the guest runs again."""
     if state is None or (state.life is Life.PAUSED and state.reason != "user"):
         return was_paused
     return False
@@ -93,7 +93,7 @@ def refuse(verb: Verb, state: State, *, is_paused_by_user: bool, has_acpi: bool,
         case "unpause" if not is_paused:
             return "VMI is not paused"
         case "unpause" if not is_paused_by_user:
-            return f"VMI is not paused by a user but by libvirt ({state.reason}); it goes on when the cause is over"
+            return f"VMI is not paused by a user but by libvirt ({state.reason}); it continues when the cause is over"
         case "softreboot" | "freeze" | "unfreeze" if is_paused:
             return "VMI is paused"
         case "softreboot" if not (has_acpi or has_agent):

@@ -41,12 +41,12 @@ class Transfer:
 
 @dataclass(frozen=True, slots=True)
 class LauncherStatus:
-    """What was last observed of a launcher over its connection. By default nothing is known."""
+    """The last observed state of a launcher. By default everything is unknown."""
 
     is_here: bool = False
-    """The launcher is prepared: there is a socket to dial and a network namespace to set up."""
+    """The launcher has a socket to connect to and a network namespace to set up."""
     is_admitted: bool = False
-    """A VMI grants the run to its Pod, so it is dialled."""
+    """A VMI grants the run to its Pod, so virt-handler connects to it."""
     is_connected: bool = False
     """False proves nothing about the guest."""
     state: State | None = None
@@ -77,7 +77,7 @@ class LauncherStatus:
     transfer: Transfer | None = None
     failure: Failure | None = None
     trouble: str = ""
-    """Why there is no connection; for people."""
+    """Why there is no connection, as a text for users."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,7 @@ class Launcher:
 
 @dataclass(frozen=True, slots=True)
 class Traces:
-    """What is left of a Pod on the node itself."""
+    """Directory and processes of a Pod that the node still has."""
 
     has_directory: bool
     processes: int
@@ -139,7 +139,7 @@ class Traces:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """The last search of the node for a launcher that the API server does not list, or a guest that libvirt lost."""
+    """The last search of the node for an unlisted launcher, or for a guest that libvirt lost."""
 
     traces: Traces
     at: float
@@ -150,10 +150,10 @@ class Look:
 
 @dataclass(frozen=True, slots=True)
 class NodeTrouble:
-    """virt-node is not reachable: no launcher socket, no network setup and no search of the node without it."""
+    """virt-node is not reachable, so there is no launcher socket, no network setup and no search of the node."""
 
     why: str
-    """For people."""
+    """A text for users."""
     since: float
     """Monotonic seconds when this process first observed it."""
 
@@ -162,7 +162,7 @@ class NodeTrouble:
 class World:
     node: str
     vmi: VirtualMachineInstance | None
-    """None: no VMI of that name is handed to this node. That does not prove that the VMI does not exist."""
+    """None: no VMI of that name is on this node. That does not prove that the VMI does not exist."""
     launchers: tuple[Launcher, ...] = ()
     """Launcher Pods of this node that name the VMI as their controller: by UID, or by name if vmi is None."""
     now: float
@@ -171,7 +171,7 @@ class World:
     deleting_since: float | None = None
     """Monotonic seconds when this process first observed the VMI's deletion."""
     orphaned_since: float | None = None
-    """Monotonic seconds since when no VMI of this node has the name."""
+    """Monotonic seconds when this process first observed that no VMI of this node has the name."""
     are_launchers_known: bool = True
     """Whether all launcher Pods of this node are listed. Before that, a missing Pod proves nothing."""
     node_trouble: NodeTrouble | None = None
@@ -212,7 +212,7 @@ class ReadVmi:
 
 @dataclass(frozen=True, slots=True)
 class LookForLauncher:
-    """Search the node itself for what is left of a Pod."""
+    """Search the node for a Pod's directory and processes."""
 
     pod_uid: str
     because: str
@@ -240,7 +240,7 @@ class StartDomain:
 
 @dataclass(frozen=True, slots=True)
 class ShutDown:
-    """Press the power button."""
+    """Press the guest's power button."""
 
     pod_uid: str
     because: str

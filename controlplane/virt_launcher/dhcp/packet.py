@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Reply to a guest's DHCP packet. Pure: bytes in, bytes out. RFC 2131, 2132, 3397.
+"""Builds the reply to a guest's DHCP packet. Pure: bytes in, bytes out. RFC 2131, 2132, 3397.
 
-The guest may send anything: every read is bounded by the packet's length, and a packet that is not a valid request of
+The guest may send any bytes: every read is bounded by the packet's length, and a packet that is not a valid request of
 our guest gets no reply.
 """
 
@@ -13,12 +13,12 @@ import struct
 from dataclasses import dataclass
 
 MESSAGE_LIMIT = 576
-"""The size that every client must accept (RFC 2131, section 2). Options that do not fit are left out."""
+"""The size that every client must accept (RFC 2131, section 2). Options that do not fit are omitted."""
 
 _HEADER = struct.Struct(">BBBBIHH4s4s4s4s16s64s128s4s")
 _COOKIE = b"\x63\x82\x53\x63"
 _REQUEST, _REPLY, _ETHERNET = 1, 2, 1
-_DISCOVER, _OFFER, _WANT, _ACK, _NAK, _INFORM = 1, 2, 3, 5, 6, 8
+_DISCOVER, _OFFER, _DHCP_REQUEST, _ACK, _NAK, _INFORM = 1, 2, 3, 5, 6, 8
 _PAD, _END = 0, 255
 _INFINITE = b"\xff\xff\xff\xff"
 _NOWHERE = b"\0\0\0\0"
@@ -45,7 +45,7 @@ class Lease:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A packet and its destination: the broadcast address, or the guest's when it has one already."""
+    """A packet and its destination: the broadcast address, or the guest's address if it has one."""
 
     packet: bytes
     destination: bytes
@@ -109,7 +109,7 @@ def _decide(options: dict[int, bytes], current: bytes, lease: Lease) -> int | No
         return _OFFER
     if kind == bytes([_INFORM]):
         return _ACK
-    if kind != bytes([_WANT]) or options.get(54, lease.router) != lease.router:
+    if kind != bytes([_DHCP_REQUEST]) or options.get(54, lease.router) != lease.router:
         return None  # not a request, or a request to another server
     address = options.get(50, current)
     return _ACK if address == lease.address else _NAK
@@ -131,20 +131,20 @@ def _parse_options(data: bytes) -> dict[int, bytes]:
 
 
 def _render_options(kind: int, lease: Lease, *, with_lease: bool) -> bytes:
-    made = _option(53, bytes([kind])) + _option(54, lease.router)
+    options = _option(53, bytes([kind])) + _option(54, lease.router)
     if kind != _NAK:
         if with_lease:
-            made += _option(51, _INFINITE)
-        made += _option(1, lease.mask) + _option(3, lease.router) + _option(26, struct.pack(">H", lease.mtu))
+            options += _option(51, _INFINITE)
+        options += _option(1, lease.mask) + _option(3, lease.router) + _option(26, struct.pack(">H", lease.mtu))
         room = MESSAGE_LIMIT - _UDP_IP_BYTES - _HEADER.size - 1
         for code, data in _optional(lease):
-            if data and len(data) <= 255 and len(made) + 2 + len(data) <= room:
-                made += _option(code, data)
-    return made + bytes([_END])
+            if data and len(data) <= 255 and len(options) + 2 + len(data) <= room:
+                options += _option(code, data)
+    return options + bytes([_END])
 
 
 def _optional(lease: Lease) -> list[tuple[int, bytes]]:
-    """Return the options that may be left out, the most useful first."""
+    """Return the options that may be omitted, the most useful first."""
     return [
         (6, b"".join(lease.servers)),
         (12, lease.hostname.encode()),
@@ -158,14 +158,14 @@ def _option(code: int, data: bytes) -> bytes:
 
 
 def encode_search(domains: tuple[str, ...]) -> bytes:
-    """Encode search domains, uncompressed, as many as fit into one option. Invalid names are left out."""
-    made = b""
+    """Encode search domains, uncompressed, as many as fit into one option. Invalid names are omitted."""
+    result = b""
     for domain in domains:
         labels = domain.rstrip(".").encode("ascii", "ignore").split(b".")
         if not all(0 < len(label) < 64 for label in labels):
             continue
         encoded = b"".join(bytes([len(label)]) + label for label in labels) + b"\0"
-        if len(made) + len(encoded) > 255:
+        if len(result) + len(encoded) > 255:
             break
-        made += encoded
-    return made
+        result += encoded
+    return result

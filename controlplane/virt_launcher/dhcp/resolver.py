@@ -22,21 +22,21 @@ class Resolver:
 
 
 def parse_resolver(text: str) -> Resolver:
-    """Parse a resolv.conf. Servers that a guest cannot reach (IPv6, the Pod's loopback) are left out."""
+    """Parse a resolv.conf. It omits servers that a guest cannot reach (IPv6, the Pod's loopback)."""
     servers: list[bytes] = []
     search: list[str] = []
     for line in text[:LIMIT_BYTES].splitlines():
-        words = line.split("#")[0].split(";")[0].split()
-        if len(words) > 1 and words[0] == "nameserver":
-            servers += _reachable(words[1])
-        elif len(words) > 1 and words[0] in ("search", "domain"):
-            search = [word for word in words[1:] if word != "."]  # the last line wins, as in libc
+        fields = line.split("#")[0].split(";")[0].split()
+        if len(fields) > 1 and fields[0] == "nameserver":
+            servers += _reachable(fields[1])
+        elif len(fields) > 1 and fields[0] in ("search", "domain"):
+            search = [domain for domain in fields[1:] if domain != "."]  # the last line wins, as in libc
     return Resolver(tuple(servers[:_SERVERS]), tuple(search[:_DOMAINS]))
 
 
-def _reachable(word: str) -> list[bytes]:
+def _reachable(server: str) -> list[bytes]:
     try:
-        address = socket.inet_pton(socket.AF_INET, word)
+        address = socket.inet_pton(socket.AF_INET, server)
     except OSError:
         return []
     return [] if address[0] == _LOOPBACK else [address]

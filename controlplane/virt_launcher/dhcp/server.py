@@ -31,7 +31,7 @@ log = logging.getLogger(__name__)
 
 
 async def serve_dhcp(plan: Dhcp, *, resolver_path: str = "/etc/resolv.conf") -> None:
-    """Serve the guest until cancelled, also after the bridge was recreated."""
+    """Serve the guest until cancelled, also after the bridge was deleted and created again."""
     with _watch_links() as changed:
         while True:
             index = await _bridge(plan.bridge, changed)
@@ -44,7 +44,7 @@ async def serve_dhcp(plan: Dhcp, *, resolver_path: str = "/etc/resolv.conf") -> 
 
 
 def build_lease(plan: Dhcp, *, mtu: int, resolver_path: str) -> Lease:
-    """Make the lease from the plan and the Pod's resolv.conf. ValueError or OSError for an invalid address."""
+    """Build the lease from the plan and the Pod's resolv.conf. ValueError or OSError for an invalid address."""
     address, _unused, prefix = plan.address.partition("/")
     bits = int(prefix)
     with open(resolver_path, encoding="ascii", errors="replace") as file:
@@ -62,19 +62,19 @@ def build_lease(plan: Dhcp, *, mtu: int, resolver_path: str) -> Lease:
 
 
 class RateLimit:
-    """Permits this many events per second, and as many at once. The rest is dropped, not delayed."""
+    """Permits this many events per second, and as many at once. Others are dropped, not delayed."""
 
     def __init__(self, per_second: float, now: float) -> None:
-        self._per_second = self._left = per_second
-        self._then = now
+        self._per_second = self._tokens = per_second
+        self._last = now
 
     def allows(self, now: float) -> bool:
         """Count one event; return whether it is permitted. now: monotonic seconds."""
-        self._left = min(self._per_second, self._left + (now - self._then) * self._per_second)
-        self._then = now
-        if self._left < 1:
+        self._tokens = min(self._per_second, self._tokens + (now - self._last) * self._per_second)
+        self._last = now
+        if self._tokens < 1:
             return False
-        self._left -= 1
+        self._tokens -= 1
         return True
 
 

@@ -1,4 +1,4 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The guest's disks, made before libvirtd starts, and the report about them. No libvirt in here."""
+"""Creates the guest's disks before libvirtd starts, and the report about them. It does not use libvirt."""

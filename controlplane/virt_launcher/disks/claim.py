@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The disk on a claim: made when the volume is empty, and extended with its claim.
+"""The disk on a claim: created if the volume is empty, and extended with its claim.
 
-A volume may be filled by others. disk.img is a disk only if it is a regular file, and its content is never read.
+Other software may fill a volume. disk.img is a disk only if it is a regular file, and its content is never read.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from controlplane.virt_launcher.errors import PreparationError
 
 MIB = 1024 * 1024
 RESERVE_BYTES = 128 * 1024
-"""Left free on the volume, as upstream: the file system needs space of its own for a file that fills."""
+"""Bytes that stay free on the volume, as upstream: the file system needs space for a file that fills it."""
 LEAST_SHARE = 0.9
 """The file system uses a part of a volume's size. A volume with less than 90 % of its claim's size is an error."""
 
 
 def prepare_claim(plan: ClaimDisk) -> str:
-    """Make or check the disk; return its path. PreparationError says what is wrong with the volume."""
+    """Create or check the disk; return its path. Raises PreparationError with what is wrong with the volume."""
     return _device(plan) if plan.is_block else _file(plan)
 
 
@@ -35,7 +35,7 @@ def _device(plan: ClaimDisk) -> str:
     except OSError as error:
         because = str(error.strerror)
         if isinstance(error, PermissionError):
-            because += "; devices must be the Pod's user's: set device_ownership_from_security_context in containerd"
+            because += "; the Pod's user must own devices: set device_ownership_from_security_context in containerd"
         text = f"volume {plan.volume}: cannot open its device: {because}"
         raise PreparationError("InvalidDisk", text) from error
     try:
@@ -52,7 +52,7 @@ def _file(plan: ClaimDisk) -> str:
     try:
         descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o660)
     except FileNotFoundError as error:
-        text = f"volume {plan.volume}: there is no disk.img on it, and none can be made because it is read-only"
+        text = f"volume {plan.volume}: has no disk.img, and none can be created because it is read-only"
         raise PreparationError("InvalidDisk", text) from error
     except OSError as error:
         text = f"volume {plan.volume}: cannot open disk.img: {error.strerror}"

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Find and check the image file of a containerDisk. The image is a tenant's: names, links and headers are not trusted.
+"""Finds and checks the image file of a containerDisk. It does not trust names, links and headers of the tenant's image.
 
-Only headers are read here, by a bounded parser. QEMU opens an image that passed, in the launcher's sandbox.
+It reads only headers, by a bounded parser. QEMU opens an image that passed the checks, in the launcher's sandbox.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ class Image:
 def find_image(volume: str, mount: str, path: str, limit_bytes: int) -> Image:
     """Find the image of a containerDisk and check it. PreparationError says what is wrong with it.
 
-    mount: of the container image. path: absolute in the image, "" for the only file in /disk. Symbolic links are
-    refused, because they could lead out of the image. limit_bytes: of the virtual disk, all of which the guest can
-    write.
+    mount: path of the mounted container image. path: absolute path in the image, "" for the only file in /disk.
+    limit_bytes: limit of the virtual disk, because the guest can write all of it. Symbolic links are refused, because
+    they could lead out of the image.
     """
     names = path.strip("/").split("/") if path else [DIRECTORY]
     if {"", ".", ".."} & set(names):
@@ -84,8 +84,8 @@ def _only_file(volume: str, root: int) -> str:
     finally:
         os.close(directory)
     if len(names) != 1:
-        what = f"{len(names)} files ({', '.join(names[:3])}, ...)" if names else "no file"
-        message = f"volume {volume}: the image has {what} in /{DIRECTORY}; exactly one is needed, or set path"
+        found = f"{len(names)} files ({', '.join(names[:3])}, ...)" if names else "no file"
+        message = f"volume {volume}: the image has {found} in /{DIRECTORY}; exactly one is needed, or set path"
         raise PreparationError("InvalidDisk", message)
     if not names[0].isprintable():  # virt-handler would refuse the report, with a worse message
         message = f"volume {volume}: the name of the file in /{DIRECTORY} is not UTF-8, or has control characters"
@@ -94,20 +94,20 @@ def _only_file(volume: str, root: int) -> str:
 
 
 def _open_beneath(volume: str, root: int, names: list[str], last_flags: int = os.O_NONBLOCK) -> int:
-    """Open a path component by component, refusing links. O_NONBLOCK: opening a FIFO must not block."""
+    """Open a path component by component, and refuse links. O_NONBLOCK: opening a FIFO must not block."""
     current = os.dup(root)
     for position, name in enumerate(names):
         is_last = position == len(names) - 1
         flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | (last_flags if is_last else os.O_DIRECTORY)
         try:
-            inner = os.open(name, flags, dir_fd=current)
+            child = os.open(name, flags, dir_fd=current)
         except OSError as error:
             where = "/" + "/".join(names[: position + 1])
             why = _describe(name, current) or error.strerror
             raise PreparationError("InvalidDisk", f"volume {volume}: cannot open {where!r}: {why}") from error
         finally:
             os.close(current)
-        current = inner
+        current = child
     return current
 
 
@@ -148,7 +148,7 @@ def _check_qcow2(volume: str, header: bytes) -> int:
     incompatible = struct.unpack_from(">Q", header, 72)[0] if version >= 3 and len(header) >= 80 else 0
     problem = ""
     if version not in (2, 3):
-        problem = f"has version {version}; 2 and 3 are known"
+        problem = f"has version {version}; only 2 and 3 are supported"
     elif backing:
         problem = "has a backing file; flatten it with qemu-img convert"
     elif incompatible & _INCOMPATIBLE_DATA_FILE:

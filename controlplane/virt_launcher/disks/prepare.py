@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Make the disks of a guest, and report about them. Runs once, before libvirtd starts.
+"""Creates the disks of a guest, and the report about them. Runs once, before libvirtd starts.
 
-The report is complete before libvirtd's socket exists, so a process that sees the socket may read the report.
+The report is complete before libvirtd's socket exists, so a process that finds the socket can read the report.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _TEXT_LIMIT = 500
 
 
 def prepare(plan: LaunchPlan) -> LauncherReport:
-    """Make every disk of the plan. PreparationError names the first one that fails, and why."""
+    """Create every disk of the plan. PreparationError names the first one that fails, and why."""
     os.makedirs(layout.DISKS, mode=0o750, exist_ok=True)
     images = [_find(disk, plan.container_disk_limit_bytes) for disk in plan.container_disks]
     overlays = [
@@ -50,15 +50,15 @@ def prepare(plan: LaunchPlan) -> LauncherReport:
     for disk, process in zip(plan.container_disks, overlays, strict=True):
         finish_overlay(disk.volume, process)
     claims = [prepare_claim(claim) for claim in plan.claim_disks]
-    made = [layout.overlay(disk.volume) for disk in plan.container_disks]
-    made += [layout.sparse_disk(empty.volume) for empty in plan.empty_disks]
+    created = [layout.overlay(disk.volume) for disk in plan.container_disks]
+    created += [layout.sparse_disk(empty.volume) for empty in plan.empty_disks]
     image_files = [
         ImageFile(disk.volume, image.path, image.format)
         for disk, image in zip(plan.container_disks, images, strict=True)
     ]
     return LauncherReport(
         tuple(image_files),
-        direct_io=can_do_direct_io([*made, *claims, *(image.path for image in images)]),
+        direct_io=can_do_direct_io([*created, *claims, *(image.path for image in images)]),
         block_claims=tuple(claim.volume for claim in plan.claim_disks if claim.is_block),
     )
 
@@ -84,7 +84,7 @@ def _find(disk: ContainerDisk, limit_bytes: int) -> Image:
 
 
 def _begin_overlay(image: Image, path: str) -> subprocess.Popen[bytes]:
-    """Start making an overlay. The format is given, never probed, and qemu-img runs with resource limits."""
+    """Begin to create an overlay. qemu-img gets the format and never probes it, and has resource limits."""
     command = ["qemu-img", "create", "-q", "-f", "qcow2", "-F", image.format, "-b", image.path, path]
     return subprocess.Popen(
         command,
@@ -120,7 +120,7 @@ def _make_sparse(plan: EmptyDisk) -> None:
     try:
         write_file(layout.sparse_disk(plan.volume), b"", size=plan.capacity_bytes)
     except OSError as error:
-        message = f"volume {plan.volume}: no disk of {plan.capacity_bytes} bytes here: {error.strerror}"
+        message = f"volume {plan.volume}: cannot create a disk of {plan.capacity_bytes} bytes: {error.strerror}"
         raise PreparationError("DiskTooLarge", message) from error
 
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Collect the parts of a cloudInitNoCloud volume: from the plan, and from mounted Secrets."""
+"""Collects the parts of a cloudInitNoCloud volume: from the plan, and from mounted Secrets."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def _part(volume: str, part: str, inline: str | None, path: str | None) -> bytes
 
 
 def _read(volume: str, part: str, path: str) -> bytes:
-    """Read a key of a mounted Secret, one byte more than a seed carries at most.
+    """Read a key of a mounted Secret, at most one byte more than a seed can contain.
 
-    Links are followed: the kubelet makes each key a link inside the mount, and the path comes from the plan.
+    It follows links: the kubelet makes each key a link inside the mount, and the path comes from the plan.
     """
     directory, _unused, key = path.rpartition("/")
     names = tuple(dict.fromkeys((key, _SPELLINGS.get(key, key))))

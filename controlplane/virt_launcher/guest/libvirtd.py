@@ -26,7 +26,7 @@ _DIRECTORIES = ("cache", "config/libvirt", "disks", "libvirt", "lock", layout.MI
 
 
 def make_home() -> None:
-    """Make the directories and settings of libvirtd and the domain, all in the emptyDir: / is read-only."""
+    """Create the directories and settings of libvirtd and the domain in the emptyDir, because / is read-only."""
     for name in _DIRECTORIES:
         os.makedirs(f"{layout.RUN}/{name}", mode=0o750, exist_ok=True)
     write_file(f"{layout.RUN}/config/libvirt/qemu.conf", _QEMU_CONF.encode())
@@ -34,7 +34,7 @@ def make_home() -> None:
 
 
 def spawn() -> subprocess.Popen[bytes]:
-    """Start libvirtd. It gets a clean environment: ours has variables of Services and of webhooks."""
+    """Start libvirtd with a clean environment: the launcher's has variables of Services and of webhooks."""
     environment = {
         "HOME": layout.RUN,
         "LANG": "C",

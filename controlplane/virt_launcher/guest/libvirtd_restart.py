@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Restart libvirtd whenever it dies or hangs, and copy its messages to our log.
+"""Restarts libvirtd whenever it ends or hangs, and copies its messages to the launcher's log.
 
-QEMU outlives libvirtd, and the next libvirtd finds it again (83 ms measured) by the state in the emptyDir. So a death
-of libvirtd never ends a guest, and a libvirtd that hangs can be killed.
+QEMU continues without libvirtd, and the next libvirtd finds it by the state in the emptyDir (in 83 ms, measured). So
+the end of libvirtd never ends a guest, and a libvirtd that hangs can be killed.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 
 
 async def keep_libvirtd(first: subprocess.Popen[bytes], liveness: LibvirtdLiveness) -> None:
-    """Keep libvirtd running, until cancelled. first: the process that runs already."""
+    """Keep libvirtd running until cancelled. first: the process that already runs."""
     process: subprocess.Popen[bytes] | None = first
     delay = _FIRST_DELAY_SECONDS
     loop = asyncio.get_running_loop()
@@ -38,8 +38,8 @@ async def keep_libvirtd(first: subprocess.Popen[bytes], liveness: LibvirtdLivene
         delay = min(delay * 2, _LAST_DELAY_SECONDS)
         try:
             process = spawn()
-        except OSError as error:  # out of memory or processes, which passes
-            log.warning("libvirtd cannot be started", extra={"error": str(error)})
+        except OSError as error:  # no memory or process left, which is temporary
+            log.warning("cannot start libvirtd", extra={"error": str(error)})
             process = None
 
 
@@ -75,7 +75,7 @@ async def _wait_or_kill(process: subprocess.Popen[bytes], exited: asyncio.Event,
         except TimeoutError:
             if liveness.seconds_left() > 0:
                 continue
-        log.warning("libvirtd does not answer, killing it", extra={"after_seconds": liveness.hung_after})
+        log.warning("libvirtd does not respond, killing it", extra={"after_seconds": liveness.hung_after})
         process.kill()
         liveness.killed()
 
@@ -88,6 +88,6 @@ def _log_lines(descriptor: int) -> None:
     if not data:  # closed, although the process still runs
         asyncio.get_running_loop().remove_reader(descriptor)
     for line in data.decode(errors="replace").splitlines():
-        # its version and host name, before the first warning of a process, only help debugging
+        # Its version and host name, which come before the first warning, only help to debug.
         level = logging.DEBUG if ": info :" in line else logging.INFO
-        log.log(level, "libvirtd says", extra={"line": line[:_LINE_LIMIT]})
+        log.log(level, "message of libvirtd", extra={"line": line[:_LINE_LIMIT]})

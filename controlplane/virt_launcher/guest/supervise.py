@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Everything that runs services the guest after preparation, until the guest has ended.
+"""Runs the services for the guest, from the end of the preparation until the guest has ended.
 
-A failure in here is retried: no failure of the launcher may end a guest.
+It retries after each failure: no failure of the launcher may end a guest.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from controlplane.virt_launcher.logs.follow import follow_logs
 from controlplane.virt_launcher.probes.server import serve_probes
 
 LINGER_SECONDS = 0.3
-"""libvirtd runs this long after the guest's end, so that virt-handler sees the end and its reason, too."""
+"""libvirtd runs this long after the guest's end, so that virt-handler also observes the end and its reason."""
 EXTRA_SECONDS = 20.0
-"""After the grace period, the time for a forced end; then the launcher exits without a known end."""
+"""Timeout of a forced end after the grace period. Then the launcher exits, and it is unknown how the guest ended."""
 _RETRY_SECONDS = 1.0
 _STANDARD_OUTPUT = 1
 
@@ -89,18 +89,18 @@ async def _wait_for_exit(plan: LaunchPlan, stop: asyncio.Event, liveness: Libvir
 
 
 def _first(tasks: list[asyncio.Task[GuestExit]], done: set[asyncio.Task[GuestExit]]) -> GuestExit:
-    """Return the first result; an observed end goes before one that was brought about."""
+    """Return the first result. An observed end takes precedence over a forced one."""
     for task in tasks:
         if task in done:
             return task.result()
-    return GuestExit(1, "the Pod had to end, and nobody could say how its guest did: libvirtd did not answer")
+    return GuestExit(1, "the Pod was ended, and it is unknown how its guest ended: libvirtd did not respond")
 
 
 async def _retry(service: str, serve: Callable[[], Awaitable[None]]) -> None:
-    """Run a service until cancelled, starting it again whenever it fails: the guest does not depend on it."""
+    """Run a service until cancelled, and restart it whenever it fails: the guest does not depend on it."""
     while True:
         try:
             await serve()
         except Exception:
-            log.exception("a service failed, starting it again", extra={"service": service})
+            log.exception("a service failed and is restarted", extra={"service": service})
         await asyncio.sleep(_RETRY_SECONDS)

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How the guest's run ends: observed by a libvirt connection, and brought about when the Pod has to go.
+"""Observes the end of the guest's run over a libvirt connection, and forces it when the Pod is deleted.
 
-Silence proves nothing: while libvirtd is away or has no domain yet, the guest's run goes on.
+Silence proves nothing: if libvirtd is unreachable or has no domain yet, the guest's run continues.
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ class GuestWatch:
     """Watches one domain, through restarts of libvirtd. is_acpi_expected: see `derive_outcome`."""
 
     def __init__(self, name: str, socket: str, liveness: LibvirtdLiveness, *, is_acpi_expected: bool) -> None:
-        """liveness: notified of each answer of libvirtd."""
+        """liveness: records each response of libvirtd."""
         self._name, self._uri = name, socket_uri(socket)
         self._liveness = liveness
         self._is_acpi_expected = is_acpi_expected
         self._cause = ""
-        """Why QEMU ended, by libvirt's events; "" when unknown."""
+        """Why QEMU ended, by libvirt's events; "" if unknown."""
         self._guest: Domain | None = None
         self._has_looked = asyncio.Event()
-        """Set while connected, once the domain was looked up."""
+        """Set while connected, when the domain was looked up."""
 
     async def wait_for_exit(self) -> GuestExit:
         """Wait until the guest's run has ended; return how. Reconnects until then."""
@@ -57,7 +57,7 @@ class GuestWatch:
             try:
                 connection = await open_connection(self._uri, keepalive_seconds=0)  # _next pings instead
             except HypervisorError as error:
-                log.debug("libvirtd is not there yet", extra={"error": str(error)})
+                log.debug("libvirtd does not listen yet", extra={"error": str(error)})
                 await asyncio.sleep(delay)
                 delay = min(delay * 2, _LAST_RETRY_SECONDS)
                 continue
@@ -66,7 +66,7 @@ class GuestWatch:
                 if guest_exit := await self._follow(connection):
                     return guest_exit
             except HypervisorError as error:
-                log.warning("lost libvirtd, connecting again", extra={"error": str(error)})
+                log.warning("lost the connection to libvirtd, connecting again", extra={"error": str(error)})
                 await asyncio.sleep(_RETRY_SECONDS)
             finally:
                 self._has_looked.clear()
@@ -78,7 +78,7 @@ class GuestWatch:
         while True:
             self._guest = await connection.guest(self._name)
             state = await self._guest.state() if self._guest is not None else None
-            events = connection.events.drain()  # all events up to the state: the cause may be behind others
+            events = connection.events.drain()  # all events before the state: the cause may be in any of them
             self._cause = cause_of_end(events) or self._cause
             state = None if state is None else explain_crash(state, self._cause)
             self._liveness.answered()
@@ -88,16 +88,15 @@ class GuestWatch:
             event = next(iter(_relevant(events)), None) or await self._next(connection)
             while not isinstance(event, LifecycleChanged):
                 if isinstance(event, ConnectionClosed):
-                    log.warning("libvirtd went away", extra={"because": event.reason})
+                    log.warning("libvirtd closed the connection", extra={"because": event.reason})
                     return None
                 event = await self._next(connection)
             self._cause = cause_of_end((event,)) or self._cause
 
     async def _next(self, connection: Connection) -> Event:
-        """Wait for an event, and ping libvirtd in between. TimedOut when it does not answer.
+        """Wait for an event, and ping libvirtd in between. TimedOut if it does not respond.
 
-        The pings are timed from the last answer, not from the last event: events that delayed pings would let libvirtd
-        count as hung.
+        A ping follows the last response, not the last event: if events delayed pings, libvirtd would count as hung.
         """
         while True:
             if self._liveness.seconds_to_ping() <= 0:
@@ -110,8 +109,8 @@ class GuestWatch:
     async def bring_down(self, grace_seconds: float) -> GuestExit:
         """Press the power button repeatedly, and destroy the domain after the grace period.
 
-        Returns only when there is nothing to shut down. Otherwise it continues until it is cancelled, when
-        `wait_for_exit` has seen the end.
+        Returns only if there is nothing to shut down. Otherwise it continues until the caller cancels it, after
+        `wait_for_exit` has observed the end.
         """
         loop = asyncio.get_running_loop()
         deadline = loop.time() + grace_seconds
@@ -130,7 +129,7 @@ class GuestWatch:
             await asyncio.sleep(_LAST_RETRY_SECONDS)
 
     async def _exit_if_down(self, *, within_seconds: float) -> GuestExit | None:
-        """Return how the run ended if the domain is down; None while it runs, or when libvirt does not answer.
+        """Return how the run ended if the domain is down; None while it runs, or if libvirt does not respond.
 
         The last observed state is not enough: a domain whose start fails is up for some 20 ms, and no event reports
         that it is down again.
@@ -148,20 +147,20 @@ class GuestWatch:
             return guest_exit or GuestExit(1, "the Pod was ended before its guest ran")
         return None
 
-    async def _run(self, verb: Callable[[Domain], Awaitable[None]]) -> None:
-        """Call a verb of the guest. Failures are only logged, because the caller repeats it."""
+    async def _run(self, call: Callable[[Domain], Awaitable[None]]) -> None:
+        """Call the domain. Failures are only logged, because the caller repeats the call."""
         if self._guest is None:
             return
         try:
-            await verb(self._guest)
+            await call(self._guest)
         except WrongState:
-            return  # it is off already, which the next check finds
+            return  # it is already off, which the next check finds
         except HypervisorError as error:
             log.warning("a command to the guest failed", extra={"error": str(error)})
 
 
 def derive_exit(state: State, *, is_acpi_expected: bool) -> GuestExit | None:
-    """Return how the run ended, by a domain's state; None while it goes on."""
+    """Return how the run ended, by a domain's state; None while it continues."""
     outcome = derive_outcome(state, is_acpi_expected=is_acpi_expected)
     if outcome is None:
         return None

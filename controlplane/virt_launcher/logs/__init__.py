@@ -1,4 +1,4 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The files that QEMU appends to: the console's is copied to standard output, all are kept short."""
+"""The files that QEMU appends to. The launcher copies the console's to standard output, and keeps all of them short."""

@@ -1,11 +1,11 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Copy the serial console's log to standard output, for `kubectl logs`, without ever blocking.
+"""Copies the serial console's log to standard output, for `kubectl logs`. It never blocks.
 
-QEMU appends to a file, which cannot stall a guest. What is copied or dropped is punched out of the file, so the file
-stays small. Standard output is a pipe whose reader may stop: output that does not fit is dropped, and a line says how
-much. The guest controls the bytes, so escapes and other control characters are removed.
+QEMU appends to a file, which cannot stall a guest. Bytes that are copied or dropped are freed (hole_punching), so the
+file stays small. Standard output is a pipe whose reader may stop: output that does not fit is dropped, and a line says
+how much. The guest controls the bytes, so escapes and other control characters are removed.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from controlplane.virt_launcher.logs.hole_punching import free_range
 
 LINE_LIMIT = 4096
 FINISH_BYTES = 256 * 1024
-"""At the guest's end, at most this much is copied, the newest."""
+"""At the guest's end, at most this many bytes are copied, the newest."""
 _BACKLOG_BYTES = 8 * 1024 * 1024
 _CHUNK = 64 * 1024
 _FREED_BYTES = 256 * 1024
@@ -33,25 +33,25 @@ _CONTROLS = re.compile(rb"[\x00-\x08\x0b-\x1f\x7f]")
 class LineCleaner:
     """Turns a stream of bytes into lines that a terminal can show. Buffers at most one line."""
 
-    _rest: bytes = field(default=b"", init=False)
+    _incomplete: bytes = field(default=b"", init=False)
 
     def feed(self, data: bytes) -> bytes:
         """Add bytes; return the lines that they complete, each with its newline."""
-        whole, newline, self._rest = (self._rest + data).rpartition(b"\n")
-        lines = whole + newline
-        if len(self._rest) > LINE_LIMIT:
-            kept = len(self._rest) - (len(self._rest) - 1) % LINE_LIMIT - 1
-            lines, self._rest = lines + self._rest[:kept] + b"\n", self._rest[kept:]
+        complete, newline, self._incomplete = (self._incomplete + data).rpartition(b"\n")
+        lines = complete + newline
+        if len(self._incomplete) > LINE_LIMIT:
+            kept = len(self._incomplete) - (len(self._incomplete) - 1) % LINE_LIMIT - 1
+            lines, self._incomplete = lines + self._incomplete[:kept] + b"\n", self._incomplete[kept:]
         return _clean(lines)
 
     @property
     def holds_back(self) -> bool:
-        """A line has begun and not ended."""
-        return bool(self._rest)
+        """The buffer has an incomplete line."""
+        return bool(self._incomplete)
 
     def flush(self) -> bytes:
         """Return the buffered bytes as a line, if there are any."""
-        rest, self._rest = self._rest, b""
+        rest, self._incomplete = self._incomplete, b""
         return _clean(rest + b"\n") if rest else b""
 
 
@@ -76,7 +76,7 @@ class Output:
         return bool(self._pending or self._dropped)
 
     def write(self, data: bytes) -> None:
-        """Write as much as fits. Keep the rest; drop everything that comes until the reader continues."""
+        """Write as much as fits. Keep the rest, and drop further output until the reader continues."""
         if not self._flush():
             self._dropped += len(data)
             return
@@ -96,26 +96,26 @@ class Output:
 
 
 class ConsoleCopy:
-    """Copies the file, and keeps the position in it."""
+    """Copies the file, and stores the position in it."""
 
     def __init__(self, path: str, output: Output) -> None:
         self._path, self._output = path, output
         self._descriptor: int | None = None
         self._cleaner = LineCleaner()
-        self._at = self._freed = 0
+        self._position = self._freed = 0
 
     def copy(self) -> int:
-        """Copy one chunk; return its bytes. When too much is waiting, the oldest is skipped."""
+        """Copy one chunk; return its number of bytes. Skip the oldest bytes of a backlog that is too large."""
         if not self._open() or self._descriptor is None:
             return 0
-        data = os.pread(self._descriptor, _CHUNK, self._at)
-        self._at += len(data)
+        data = os.pread(self._descriptor, _CHUNK, self._position)
+        self._position += len(data)
         self._output.write(self._cleaner.feed(data) if data else b"")
         self._skip_backlog(_BACKLOG_BYTES)
-        if self._at - self._freed >= _FREED_BYTES:
+        if self._position - self._freed >= _FREED_BYTES:
             with contextlib.suppress(OSError):  # no holes on this file system; the emptyDir's limit remains
-                free_range(self._descriptor, self._freed, self._at - self._freed)
-            self._freed = self._at
+                free_range(self._descriptor, self._freed, self._position - self._freed)
+            self._freed = self._position
         return len(data)
 
     @property
@@ -151,10 +151,10 @@ class ConsoleCopy:
         return self._descriptor is not None
 
     def _skip_backlog(self, limit_bytes: int) -> None:
-        """Skip the oldest bytes beyond a limit, when the guest writes faster than is copied."""
+        """Skip the oldest bytes beyond a limit, if the guest writes faster than this copies."""
         assert self._descriptor is not None
         size = os.fstat(self._descriptor).st_size
-        behind = size - self._at - limit_bytes
+        behind = size - self._position - limit_bytes
         if behind > 0:
-            self._at += behind
+            self._position += behind
             self._output.write(self._cleaner.flush() + f"[{behind} bytes of the console were dropped here]\n".encode())

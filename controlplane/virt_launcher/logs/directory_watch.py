@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Wait until a file in one of a few directories is written to.
+"""Waits until a process writes to a file in one of a few directories.
 
-By dnotify, which has no limits per user. inotify has 128 instances per user, and all launchers of a node share one
-user.
+It uses dnotify, which has no limits per user. inotify allows 128 instances per user, and all launchers of a node share
+one user.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Copy what QEMU writes to its log files, shortly after it was written. Nothing runs while nothing is written.
+"""Copies QEMU's log files, shortly after QEMU writes to them. It sleeps until then.
 
-Without dnotify the files are polled: often while they grow, every other second otherwise.
+Without dnotify it polls the files: often while they grow, every other second otherwise.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from controlplane.virt_launcher.logs.directory_watch import DirectoryWatch
 FIRST_SECONDS, LAST_SECONDS, FACTOR = 0.05, 2.0, 1.5
 BYTES_PER_SECOND = 1 << 20
 REST_FACTOR = 9
-"""The pause is at least this many times the processor time of the last copy: a guest controls what its bytes cost."""
+"""The pause is at least this many times the processor time of the last copy, which the guest controls."""
 PARTIAL_LINE_SECONDS = 0.5
-"""After this time an incomplete line is copied: a prompt has no newline."""
+"""An incomplete line is copied after this time: a prompt has no newline."""
 
 
 @dataclass(slots=True)
@@ -29,11 +29,11 @@ class Pace:
     """The polling interval."""
 
     quiet_seconds: float = field(default=0.0, init=False)
-    """Since when nothing has happened."""
+    """Seconds since the last change."""
     _pause: float = field(default=FIRST_SECONDS, init=False)
 
     def pause(self, *, happened: bool) -> float:
-        """Return how long to wait. happened: whether there was anything to do since the last poll."""
+        """Return how long to wait. happened: whether the last poll found a change."""
         if happened:
             self._pause, self.quiet_seconds = FIRST_SECONDS, 0.0
         else:

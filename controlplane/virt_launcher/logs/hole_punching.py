@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Free a range of a file that another process appends to: a hole, which needs no coordination."""
+"""Frees a range of a file that another process appends to, by a hole. The two processes need no coordination."""
 
 from __future__ import annotations
 

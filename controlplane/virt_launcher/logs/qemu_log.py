@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Limit the log of QEMU's own messages: a guest can make QEMU write any number of them.
+"""Limits the log of QEMU's own messages: a guest can make QEMU write any number of them.
 
-libvirt writes the file (there is no virtlogd here), and after a failed start reads it from where that start began, for
-the error message. So the newest messages always stay; while there are few, all stay.
+libvirt writes the file (there is no virtlogd here). After a failed start it reads the error message, from the position
+where that start began. So the newest messages always stay, and all of them while there are few.
 """
 
 from __future__ import annotations

@@ -1,11 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Requests to a guest's agent to run a command or to answer a ping, and its responses. Pure.
+"""Pings and commands for a guest's agent, and its responses. Pure.
 
-The protocol is QEMU's (guest-ping, guest-exec, guest-exec-status). Responses come from the guest: they are limited in
-length, and only two numbers and a flag are read. The command's output is not requested: an agent may return 16 MiB of
-it.
+The protocol is QEMU's (guest-ping, guest-exec, guest-exec-status). Responses come from the guest: their length is
+limited, and only two numbers and a flag are read. The command's output is not requested: it may have 16 MiB.
 """
 
 from __future__ import annotations
@@ -31,9 +30,9 @@ class Ended(NamedTuple):
     exit_code: int
 
 
-def start_command(words: tuple[str, ...]) -> str:
-    """Return the request to run a program with its arguments."""
-    arguments = {"path": words[0], "arg": list(words[1:]), "capture-output": False}
+def start_command(command: tuple[str, ...]) -> str:
+    """Return the request to run a command: a program with its arguments."""
+    arguments = {"path": command[0], "arg": list(command[1:]), "capture-output": False}
     return json.dumps({"execute": "guest-exec", "arguments": arguments})
 
 
@@ -66,12 +65,12 @@ def _returned(response: str) -> dict[str, Any]:
         raise ResponseError("the agent's response is not JSON") from None
     returned = message.get("return") if isinstance(message, dict) else None
     if not isinstance(returned, dict):
-        raise ResponseError("the agent's response returns no object")
+        raise ResponseError("the agent's response has no object in `return`")
     return returned
 
 
 def _number(fields: dict[str, Any], name: str) -> int:
     number = fields.get(name)
     if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number < 2**32:
-        raise ResponseError(f"the agent's response has no number called {name}")
+        raise ResponseError(f"the agent's response has no number {name}")
     return number

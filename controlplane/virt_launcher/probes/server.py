@@ -1,12 +1,12 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Answers the kubelet's probes that need the guest's agent, or the arrival of a migrated guest. The kubelet runs
+"""Carries out the kubelet's probes that need the guest's agent, or the arrival of a migrated guest. The kubelet runs
 probe.py.
 
-A failed liveness probe ends the guest, so it fails only for what the guest did: an agent that does not answer, a
-command that fails. When the guest could not be asked (no libvirtd, no domain yet, paused by a user) nothing is
-concluded.
+A failed liveness probe ends the guest, so it fails only if the guest is the cause: an agent that does not respond, a
+command that fails. If the agent cannot be queried (no libvirtd, no domain yet, paused by a user), the probe is
+inconclusive.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ from controlplane.virt_launcher.probes import agent_exec
 _NAME_LIMIT, _NAME_SECONDS = 64, 1.0
 """Limits of the length of a probe's name, and of the time to send it."""
 _TEXT_LIMIT = 1000
-_NOT_ASKED = (Disconnected, TimedOut, NoSuchDomain, WrongState, InvalidDomain)
+_INCONCLUSIVE_ERRORS = (Disconnected, TimedOut, NoSuchDomain, WrongState, InvalidDomain)
 _FIRST_POLL_SECONDS, _LAST_POLL_SECONDS = 0.05, 0.5
-"""Between status requests for a running command: an agent does not report its end."""
+"""First and longest pause between status requests for a running command: an agent does not report its end."""
 
 log = logging.getLogger(__name__)
 
@@ -52,7 +52,7 @@ class ProbeResult(NamedTuple):
 
 
 async def serve_probes(domain: str, probes: tuple[AgentProbe, ...], path: str = layout.PROBE_SOCKET) -> None:
-    """Answer probes until cancelled. domain: libvirt's name of the guest."""
+    """Serve probes until cancelled. domain: libvirt's name of the guest."""
     connector = _Connector(domain, socket_uri(libvirtd.SOCKET))
     server = ProbeServer({probe.name: probe for probe in probes}, connector.guest)
     try:
@@ -99,7 +99,7 @@ async def run_probe(probe: AgentProbe, find: Callable[[], Awaitable[Domain | Non
             guest = await find()
             state = None if guest is None else await guest.state()
     except TimeoutError:
-        return _inconclusive(probe, "libvirtd does not answer")
+        return _inconclusive(probe, "libvirtd does not respond")
     except HypervisorError as error:
         return _inconclusive(probe, str(error))
     if guest is None or state is None or not state.life.is_up:
@@ -107,7 +107,7 @@ async def run_probe(probe: AgentProbe, find: Callable[[], Awaitable[Domain | Non
     if state.life is Life.PAUSED:
         return _inconclusive(probe, "the guest is paused")
     if probe.name == STARTUP:
-        return ProbeResult(0, "the guest goes on")
+        return ProbeResult(0, "the guest runs")
     return await _probe_agent(probe, guest)
 
 
@@ -116,8 +116,8 @@ async def _probe_agent(probe: AgentProbe, guest: Domain) -> ProbeResult:
         async with asyncio.timeout(probe.timeout_seconds):
             return await _run_on_agent(probe, guest)
     except TimeoutError:
-        return ProbeResult(1, f"no answer from the guest within {probe.timeout_seconds} s")
-    except _NOT_ASKED as error:
+        return ProbeResult(1, f"no response of the guest within {probe.timeout_seconds} s")
+    except _INCONCLUSIVE_ERRORS as error:
         return _inconclusive(probe, str(error))
     except (HypervisorError, agent_exec.ResponseError) as error:  # the agent is silent, or refuses
         return ProbeResult(1, " ".join(str(error).split())[:_TEXT_LIMIT])
@@ -126,7 +126,7 @@ async def _probe_agent(probe: AgentProbe, guest: Domain) -> ProbeResult:
 async def _run_on_agent(probe: AgentProbe, guest: Domain) -> ProbeResult:
     if not probe.command:
         await _send(guest, agent_exec.PING, probe)
-        return ProbeResult(0, "the guest agent answers")
+        return ProbeResult(0, "the guest agent responds")
     pid = agent_exec.read_started(await _send(guest, agent_exec.start_command(probe.command), probe))
     pause = _FIRST_POLL_SECONDS
     while (ended := agent_exec.read_status(await _send(guest, agent_exec.query_status(pid), probe))) is None:
@@ -140,12 +140,12 @@ async def _send(guest: Domain, command: str, probe: AgentProbe) -> str:
 
 
 def _inconclusive(probe: AgentProbe, because: str) -> ProbeResult:
-    """Conclude nothing: the guest is neither ended nor reported as ready."""
+    """Return an inconclusive result: the guest is neither ended nor reported as ready."""
     return ProbeResult(0 if probe.name == LIVENESS else 1, because)
 
 
 class _Connector:
-    """A separate connection to libvirtd, made at the first probe, and again after it was lost."""
+    """A separate connection to libvirtd. It is opened at the first probe, and again after it was lost."""
 
     def __init__(self, domain: str, uri: str) -> None:
         self._domain, self._uri = domain, uri

@@ -1,11 +1,11 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which devices launchers get, and the device nodes that they get.
+"""The devices of launchers, and their device nodes.
 
-A node's /dev/kvm may have mode 0600, or 0660 for a group without launchers; it is not changed here. Instead a device
-node with mode 0666 is made in a directory that only root can enter, and the container runtime copies it (numbers, mode
-and owner) into the container. A container without the resource has no such device.
+A node's /dev/kvm may have mode 0600, or 0660 for a group without launchers. virt-node does not change it. Instead it
+creates a device node with mode 0666 in a directory that only root can enter, and the container runtime copies it
+(numbers, mode and owner) into the container. A container without the resource has no such device.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Device:
 
     name: str
     path: str
-    """Where it is on the node and in the launcher."""
+    """Path on the node and in the launcher."""
 
     @property
     def resource(self) -> str:
@@ -52,7 +52,7 @@ def is_present(device: Device, root: str = "/") -> bool:
 
 
 def private_node(device: Device, directory: Path, root: str = "/") -> str:
-    """Make a device node of our own; return its path, or the original path when that fails."""
+    """Create a device node of our own; return its path, or the original path if that fails."""
     source = os.path.join(root, device.path.lstrip("/"))
     wanted = os.stat(source)
     node = directory / device.name

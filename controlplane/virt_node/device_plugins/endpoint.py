@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A plugin's socket in the kubelet's directory, and removal of stale ones. No registration.
 
-A new process starts while the previous one still serves. So every socket has a unique name. A socket is removed only by
-the process that made it, or when no process listens on it.
+A new process starts while the previous one still serves. So every socket has a unique name. Another process removes a
+socket only if no process listens on it.
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ class Service:
         self.opened = asyncio.Event()
         """Set once the kubelet has the list of devices."""
         self.ended = asyncio.Event()
-        """Set once no stream is open any more."""
+        """Set when the last stream has ended."""
 
     def __mapping__(self) -> dict[str, Handler]:
         unary, stream = Cardinality.UNARY_UNARY, Cardinality.UNARY_STREAM

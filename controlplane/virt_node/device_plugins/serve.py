@@ -1,13 +1,13 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Register a plugin with the kubelet, and again whenever the kubelet has dropped it.
+"""Registers a plugin with the kubelet, and again whenever the kubelet has dropped it.
 
 A plugin is registered while the kubelet has its ListAndWatch stream open. The stream ends when the kubelet restarts,
 and also without a restart: the kubelet keeps its clients by resource name, so when a previous process for the same
 resource ends, it disconnects the current one and marks all devices unhealthy until the next registration.
 
-A starting kubelet removes all sockets from the directory and makes its own again. inotify waits for that.
+A starting kubelet removes all sockets from the directory and creates its own again. inotify waits for that.
 """
 
 from __future__ import annotations
@@ -38,13 +38,14 @@ _SETTLED_SECONDS = 10.0
 """A registration that lasted this long resets the pauses; a shorter one makes them longer."""
 
 _PAUSES_SECONDS = (0.2, 1.0, 2.0, 5.0, 10.0)
-"""Also before the first retry: a kubelet that has just dropped a resource may drop its next client with it."""
+"""Pauses before retries, also before the first: a kubelet that has just dropped a resource may drop its next client.
+"""
 
 _Identity = tuple[int, int, int] | None
 
 
 class RecordRegistration(Protocol):
-    """Notes that a resource is registered with the kubelet, or no longer is."""
+    """Records whether a resource is registered with the kubelet."""
 
     async def __call__(self, resource: str, *, is_registered: bool) -> None: ...
 
@@ -52,7 +53,8 @@ class RecordRegistration(Protocol):
 async def serve(plugin: Plugin, directory: Path, inotify: Inotify, record: RecordRegistration) -> None:
     """Serve until cancelled.
 
-    Failures (no inotify watch left, no space for a socket) are retried: they pass, and must not end other plugins.
+    It retries after failures (no inotify watch left, no space for a socket): they are temporary, and must not end other
+    plugins.
     """
     failures, resource = 0, plugin.device.resource
     while True:
@@ -61,7 +63,7 @@ async def serve(plugin: Plugin, directory: Path, inotify: Inotify, record: Recor
             kubelet = await _kubelet_socket(directory, inotify)
             async with listening(plugin, directory) as (service, name):
                 await _register(directory, name, resource)
-                await _list_opened(service)
+                await _wait_for_stream(service)
                 if await _wait_until_dropped(service, resource, record) >= _SETTLED_SECONDS:
                     failures = 0
                 log.warning("the kubelet dropped a device plugin", extra={"resource": resource})
@@ -73,7 +75,7 @@ async def serve(plugin: Plugin, directory: Path, inotify: Inotify, record: Recor
         failures += 1
 
 
-async def _list_opened(service: Service) -> None:
+async def _wait_for_stream(service: Service) -> None:
     try:
         async with asyncio.timeout(_LIST_SECONDS):
             await service.opened.wait()

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Bridge, tap, addresses and sysctls in the network namespace of the calling thread. Idempotent, no policy.
 
-What is right already is not changed: each running guest's network is checked every few minutes.
+It changes only what differs, because each running guest's network is checked every few minutes.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ class _Link:
 
 
 def build(gateway: IPv4Interface) -> PodInterface:
-    """Make bridge and tap where they are missing. LookupError when the Pod has no eth0."""
+    """Create bridge and tap if they are missing. LookupError if the Pod has no eth0."""
     with IPRoute() as route:
         links, addresses = _links(route), _addresses(route)
         pod = _pod_interface(links, addresses)
         bridge = links.get(layout.BRIDGE) or _add_bridge(route, pod.mtu)
         if gateway.ip.compressed not in addresses.get(bridge.index, ()):
             route.addr("add", index=bridge.index, address=gateway.ip.compressed, prefixlen=gateway.network.prefixlen)
-        _silence_ipv6(layout.BRIDGE)
+        _disable_ipv6(layout.BRIDGE)
         tap = links.get(layout.TAP) or _add_tap(route)
         if (tap.mtu, tap.master, tap.is_up) != (pod.mtu, bridge.index, True):
             route.link("set", index=tap.index, mtu=pod.mtu, master=bridge.index, state="up")
@@ -92,20 +92,20 @@ def _addresses(route: IPRoute) -> dict[int, list[str]]:
     return addresses
 
 
-def _made(route: IPRoute, name: str) -> _Link:
+def _read_created(route: IPRoute, name: str) -> _Link:
     try:
         return _links(route, ifname=name)[name]
     except (KeyError, NetlinkError) as error:
-        raise LookupError(f"the interface {name} vanished as soon as it was made") from error
+        raise LookupError(f"the interface {name} disappeared right after it was created") from error
 
 
 def _add_bridge(route: IPRoute, mtu: int) -> _Link:
     route.link("add", ifname=layout.BRIDGE, kind="bridge", address=BRIDGE_MAC, mtu=mtu)
-    return _made(route, layout.BRIDGE)
+    return _read_created(route, layout.BRIDGE)
 
 
 def _add_tap(route: IPRoute) -> _Link:
-    """Make a persistent tap that uid 107 may open without any capability."""
+    """Create a persistent tap that uid 107 may open without a capability."""
     fd = os.open(_TUN_DEVICE, os.O_RDWR | os.O_CLOEXEC)
     try:
         name = struct.pack("16sH22x", layout.TAP.encode(), _IFF_TAP | _IFF_NO_PI | _IFF_VNET_HDR)
@@ -115,11 +115,11 @@ def _add_tap(route: IPRoute) -> _Link:
         fcntl.ioctl(fd, _TUNSETPERSIST, 1)
     finally:
         os.close(fd)
-    return _made(route, layout.TAP)
+    return _read_created(route, layout.TAP)
 
 
-def _silence_ipv6(interface: str) -> None:
-    """Disable IPv6 between the Pod and its guest, where nothing serves it. Kernels without IPv6 have no such file."""
+def _disable_ipv6(interface: str) -> None:
+    """Disable IPv6 between the Pod and its guest, which do not use it. A kernel without IPv6 has no such file."""
     with suppress(FileNotFoundError):
         _sysctl(f"net/ipv6/conf/{interface}/disable_ipv6", "1")
 

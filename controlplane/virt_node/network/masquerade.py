@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The nftables rules of a masqueraded guest, as text. Nothing is applied here.
+"""The nftables rules of a masqueraded guest, as text. nft.py applies them.
 
 One transaction replaces the whole table, so it is idempotent, and a table is never incomplete. Values are addresses and
-integers, never a user's text. Priorities are numbers, because not every libnftables knows their names in every hook.
+integers, never a user's text. Priorities are numbers, because some versions of libnftables lack names for some hooks.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ def render_rules(wanted: Masquerade) -> str:
                 for match in _matches(wanted.ports)
             ),
         ],
-        # A guest sends from its own address only, or asks for one, so it cannot spoof another's. route_localnet on the
-        # bridge is for the Pod's own probes: no packet of the guest may reach the Pod's localhost. This runs before
-        # connection tracking, which restores the local address in replies to those probes.
+        # A guest may send only from its own address, or request one by DHCP: it cannot spoof another address.
+        # route_localnet on the bridge is for the Pod's own probes: no packet of the guest may reach the Pod's
+        # localhost. This runs before connection tracking, which restores the local address in replies to those probes.
         "guard { type filter hook prerouting priority -300;": [
             f'iifname "{layout.BRIDGE}" ip saddr != {{ 0.0.0.0, {guest} }} drop;',
             f'iifname "{layout.BRIDGE}" ip daddr 127.0.0.0/8 drop;',

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Run the set-up inside a Pod's network namespace. The thread that enters it does not leave it, and must end.
+"""Sets up the network inside a Pod's network namespace. The thread that enters it does not leave it, and must end.
 
-So no other work can run in a Pod's namespace by mistake: workers.py uses each thread once.
+workers.py uses each thread once, so no other work can run in a Pod's namespace by mistake.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ _CLONE_NEWNET = 0x40000000
 
 
 def run_in_namespace(namespace: AbstractContextManager[int], work: Callable[[], T]) -> T:
-    """Enter the namespace permanently and run `work` there. What opening it or the work raises is raised."""
+    """Enter the namespace permanently and run `work` there. Raises the exceptions of both."""
     with namespace as fd:
         _setns(fd)
         return work()
 
 
 def set_up(namespace: AbstractContextManager[int], wanted: Masquerade) -> PodInterface:
-    """Set up the Pod's network for its guest, where it is not set up already. The thread must end afterwards."""
+    """Set up what is missing of the Pod's network for its guest. The thread must end afterwards."""
 
     def work() -> PodInterface:
         pod = links.build(wanted.network.gateway_interface)

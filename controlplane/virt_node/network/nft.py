@@ -10,13 +10,13 @@ import hashlib
 from functools import cache
 
 _LIBRARY = "libnftables.so.1"
-_REMEMBERED = 1024
+_MAX_DIGESTS = 1024
 _read_back: dict[bytes, bytes] = {}
-"""By transaction: the table as it was read back afterwards. Both are digests, to keep little."""
+"""Digest of the table that was read after a transaction, by the transaction's digest."""
 
 
 class NftError(Exception):
-    """The kernel or libnftables refused a transaction. Nothing of it was applied."""
+    """The kernel or libnftables refused a transaction, and applied no part of it."""
 
 
 @cache
@@ -38,16 +38,16 @@ def _library() -> ctypes.CDLL:
 
 
 def keep(table: str, commands: str) -> bool:
-    """Run the commands that replace a table, unless it is already as they leave it. Return whether they ran. NftError.
+    """Run the commands that replace a table, unless the table already has that content. Return whether they ran.
 
-    Reading takes 0.1 ms; a transaction waits for the kernel's other processors, some 10 ms. libnftables prints a table
-    in its own spelling, so it is compared with what this process read after writing it.
+    NftError. Reading takes 0.1 ms; a transaction waits for the kernel's other processors, some 10 ms. libnftables
+    prints a table in its own spelling, so this compares the table with what this process read after it wrote the table.
     """
     wanted = _digest(commands)
     if wanted in _read_back and _read(table) == _read_back[wanted]:
         return False
     run(commands)
-    if len(_read_back) >= _REMEMBERED:
+    if len(_read_back) >= _MAX_DIGESTS:
         _read_back.clear()
     _read_back[wanted] = _read(table)
     return True
@@ -56,7 +56,7 @@ def keep(table: str, commands: str) -> bool:
 def _read(table: str) -> bytes:
     try:
         return _digest(run(f"list table {table}"))
-    except NftError:  # most likely there is no such table
+    except NftError:  # most likely, the table does not exist
         return b""
 
 
@@ -69,7 +69,7 @@ def run(commands: str) -> str:
     library = _library()
     context = library.nft_ctx_new(0)
     if not context:
-        raise NftError("cannot make a libnftables context")
+        raise NftError("cannot create a libnftables context")
     try:
         library.nft_ctx_buffer_output(context)
         library.nft_ctx_buffer_error(context)

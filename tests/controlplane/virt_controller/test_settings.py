@@ -42,5 +42,5 @@ def test_only_a_valid_port_is_accepted(port: str, is_valid: bool) -> None:
 def test_an_error_names_all_problems() -> None:
     with pytest.raises(SettingsError) as caught:
         read_settings({"HEALTH_PORT": "eighty", "IMAGE_PULL_SECRETS": "registry"})
-    for name in ("POD_NAMESPACE", "VIRT_LAUNCHER_IMAGE", "HEALTH_PORT 'eighty'", "IMAGE_PULL_SECRETS is no list"):
+    for name in ("POD_NAMESPACE", "VIRT_LAUNCHER_IMAGE", "HEALTH_PORT 'eighty'", "IMAGE_PULL_SECRETS is not a list"):
         assert name in str(caught.value)

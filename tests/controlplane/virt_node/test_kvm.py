@@ -22,9 +22,9 @@ from controlplane.virt_node.kvm import KvmFinding, probe, read_answer
         (b'{"usable": true, "reason": ""}', KvmFinding(is_usable=True)),
         (b'{"usable": false, "reason": "KVM_RUN hangs"}', KvmFinding(is_usable=False, reason="KVM_RUN hangs")),
         (b'{"usable": "yes"}', KvmFinding(is_usable=False)),
-        (b"", KvmFinding(is_usable=False, reason="the KVM probe gave no readable answer")),
-        (b"[]", KvmFinding(is_usable=False, reason="the KVM probe gave no readable answer")),
-        (b"{}", KvmFinding(is_usable=False, reason="the KVM probe gave no readable answer")),
+        (b"", KvmFinding(is_usable=False, reason="the output of the KVM probe is not readable")),
+        (b"[]", KvmFinding(is_usable=False, reason="the output of the KVM probe is not readable")),
+        (b"{}", KvmFinding(is_usable=False, reason="the output of the KVM probe is not readable")),
     ],
     ids=["usable", "not usable", "not a boolean", "nothing", "a list", "an empty object"],
 )
@@ -50,6 +50,6 @@ async def test_a_hanging_probe_is_killed(tmp_path: Path, monkeypatch: pytest.Mon
     program.write_text("import signal; signal.pause()")
     finding = await probe(str(program), deadline_seconds=0.3)
     assert not finding.is_usable
-    assert "no answer within 0.3 s" in finding.reason
+    assert "did not end within 0.3 s" in finding.reason
     async with asyncio.timeout(5):
         assert await begun[0].wait() == -signal.SIGKILL

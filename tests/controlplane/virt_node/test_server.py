@@ -306,7 +306,7 @@ async def test_the_server_recovers_from_a_lack_of_descriptors(
         return await accept(server)
 
     monkeypatch.setattr(loop, "sock_accept", short_of_descriptors)
-    monkeypatch.setattr(server_module, "_AGAIN_SECONDS", 0.001)
+    monkeypatch.setattr(server_module, "_ACCEPT_PAUSE_SECONDS", 0.001)
     async with serving(path, service, os.geteuid()):
         with await connect(path) as client:
             assert await first_packet(client)

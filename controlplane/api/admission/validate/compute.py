@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Rules about CPU, memory, board, firmware and clock."""
+"""Rules about CPU, memory, machine type, firmware and clock."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MAX_CPU = 1024
 MIN_MEMORY = 10**6
 MAX_MEMORY = 16 * 2**40
 MACHINE_TYPES = ("q35", "pc-q35-*", "pc", "pc-i440fx-*")
-"""Patterns of boards that may be asked for, unless the configuration names others."""
+"""Patterns of allowed machine types. The configuration can name others."""
 
 
 def check_compute(domain: DomainSpec, configuration: KubeVirtConfiguration, path: str) -> Iterator[Problem]:
@@ -35,7 +35,7 @@ def check_compute(domain: DomainSpec, configuration: KubeVirtConfiguration, path
 
 
 def _number(value: Quantity | None) -> Fraction | None:
-    """Return an amount; None when it is unset or unreadable. fields.py reports the latter."""
+    """Return an amount; None if it is unset or unreadable. fields.py reports an unreadable one."""
     if value is None:
         return None
     try:
@@ -64,7 +64,7 @@ def _cpu(domain: DomainSpec, path: str) -> Iterator[Problem]:
         yield Problem(key(requests, "cpu"), "is above limits[cpu]; lower the request or raise the limit")
     for where, amounts in ((requests, domain.resources.requests), (limits, domain.resources.limits)):
         for name in sorted(set(amounts) - {"cpu", "memory"}):
-            text = "not built in this version; only cpu and memory can be asked for, remove it"
+            text = "not built in this version; only cpu and memory can be requested, remove it"
             yield Problem(key(where, name), text, "FieldValueNotSupported")
 
 
@@ -74,7 +74,7 @@ def _max_sockets(cpu: Cpu, where: str) -> Iterator[Problem]:
     elif cpu.most_vcpus > MAX_VCPUS:
         most = MAX_VCPUS // cpu.vcpus_per_socket
         text = f"maxSockets * cores * threads is {excerpt(cpu.most_vcpus)} virtual CPUs; a q35 machine takes at most"
-        yield Problem(where, f"{text} {MAX_VCPUS}, so {most} sockets of these")
+        yield Problem(where, f"{text} {MAX_VCPUS}, so at most {most} such sockets")
 
 
 def _memory(domain: DomainSpec, path: str) -> Iterator[Problem]:
@@ -105,7 +105,7 @@ def _max_guest(domain: DomainSpec, amount: Quantity, path: str) -> Iterator[Prob
     except quantity.QuantityError:  # fields.py reports it
         return
     if refusal:
-        yield Problem(path, f"{refusal}; change it, or remove this")
+        yield Problem(path, f"{refusal}; change or remove maxGuest")
 
 
 def _memory_amount(amount: Quantity | None, path: str) -> Iterator[Problem]:

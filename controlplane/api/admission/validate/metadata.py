@@ -68,7 +68,7 @@ def _is_key(name: str) -> bool:
 
 
 def check_annotation_syntax(annotations: Mapping[str, str], path: str) -> Iterator[Problem]:
-    """Check annotations as the API server does. It does not check those of a template."""
+    """Check annotations as the API server does. It does not check the annotations of a template."""
     for name in annotations:
         if not _is_key(name.lower()):
             yield Problem(
@@ -95,7 +95,7 @@ def check_template_metadata(metadata: ObjectMeta, path: str) -> Iterator[Problem
 
 
 def check_reserved(
-    listed: Mapping[str, str],
+    current: Mapping[str, str],
     before: Mapping[str, str],
     path: str,
     *,
@@ -103,13 +103,13 @@ def check_reserved(
 ) -> Iterator[Problem]:
     """Check that the control plane's own labels (or other reserved names) are unchanged."""
     for name in reserved:
-        if listed.get(name) != before.get(name):
+        if current.get(name) != before.get(name):
             text = "is reserved for the control plane; " + ("leave it as it was" if name in before else "remove it")
             yield Problem(key(path, name), text, "FieldValueForbidden")
 
 
 def check_annotations(annotations: Mapping[str, str], path: str) -> Iterator[Problem]:
-    """Refuse annotations for features that are not implemented, and limits that are no numbers."""
+    """Refuse annotations for features that are not implemented, and limits that are not numbers."""
     for name in sorted(UNBUILT_ANNOTATIONS & set(annotations)):
         text = "known to KubeVirt, not built in this version; remove it"
         yield Problem(key(path, name), text, "FieldValueNotSupported")
@@ -141,7 +141,7 @@ def warn_of_held_back(metadata: Any, path: str) -> Iterator[str]:
 
 
 def check_owners(owners: Iterable[OwnerReference]) -> Iterator[Problem]:
-    """Refuse an owner of our own kinds. Only virt-controller sets it: it would hand the instance to another object."""
+    """Refuse an owner of our own kinds: it would own the instance. Only virt-controller sets one."""
     for index, owner in enumerate(owners):
         if owner.api_version.partition("/")[0] == names.GROUP:
             text = (

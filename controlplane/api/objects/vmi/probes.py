@@ -30,7 +30,7 @@ class HttpHeader(Node, frozen=True, kw_only=True):
 
 
 class HttpGet(Node, frozen=True, kw_only=True):
-    """A request that succeeds when the answer's status is 200 to 399."""
+    """A request that succeeds when the status of the response is 200 to 399."""
 
     port: Port
     """Port of the guest, a number."""
@@ -57,34 +57,34 @@ class Exec(Node, frozen=True, kw_only=True):
 
 
 class Probe(Node, frozen=True, kw_only=True):
-    """A question that the kubelet asks again and again. Exactly one of exec, guestAgentPing, httpGet, tcpSocket."""
+    """A check that the kubelet repeats. Exactly one of exec, guestAgentPing, httpGet, tcpSocket."""
 
     exec: Exec | None = None
     """Run a command in the guest, by the guest agent."""
     guest_agent_ping: Empty | None = None
-    """Ask whether the guest agent answers."""
+    """Ask whether the guest agent responds."""
     http_get: HttpGet | None = None
     """Send an HTTP request to the guest."""
     tcp_socket: TcpSocket | None = None
     """Connect to a port of the guest."""
     initial_delay_seconds: Seconds = 0
-    """Seconds from the start of the launcher to the first question."""
+    """Seconds from the start of the launcher to the first check."""
     timeout_seconds: Seconds = 0
-    """Seconds that an answer may take; 1 if not set."""
+    """Seconds that a response may take; 1 if not set."""
     period_seconds: Seconds = 0
-    """Seconds between questions; 10 if not set."""
+    """Seconds between checks; 10 if not set."""
     success_threshold: Count = 0
-    """Successes in a row that make good; 1 if not set, and always 1 of a livenessProbe."""
+    """Successful checks in a row until the probe succeeds; 1 if not set, and always 1 for a livenessProbe."""
     failure_threshold: Count = 0
-    """Failures in a row that make bad; 3 if not set."""
+    """Failed checks in a row until the probe fails; 3 if not set."""
 
     @property
     def handlers(self) -> tuple[str, ...]:
         """Names of the declared handlers, as in a manifest. A valid probe has exactly one."""
-        ways = {
+        handlers = {
             "exec": self.exec,
             "guestAgentPing": self.guest_agent_ping,
             "httpGet": self.http_get,
             "tcpSocket": self.tcp_socket,
         }
-        return tuple(name for name, way in ways.items() if way is not None)
+        return tuple(name for name, handler in handlers.items() if handler is not None)

@@ -153,13 +153,13 @@ async def test_a_waiting_authority_created_by_hand_is_reported_once(caplog: pyte
     hold(slots, late, used, now)
     await keeper.step()
     await keeper.step()
-    assert caplog.text.count("the authority in the Secret is not valid yet") == 1
+    assert caplog.text.count("the CA in the Secret is not valid yet") == 1
 
     hold(slots, used, used, now)
     await keeper.step()
     hold(slots, late, used, now)
     await keeper.step()
-    assert caplog.text.count("the authority in the Secret is not valid yet") == 2
+    assert caplog.text.count("the CA in the Secret is not valid yet") == 2
 
 
 NOW = 1_750_000_000.0

@@ -120,4 +120,4 @@ def test_deletes_come_first_and_the_plan_is_requeued() -> None:
     plan = create_missing(world, 1, 1, deletes=(DeleteMember(FINAL, "over"),), requeue_after=5.0)
     assert (actions_of(plan), plan.requeue_after) == (["DeleteMember final", "CreateMember x"], 5.0)
     (step,) = plan.steps
-    assert step.actions[1].because == "2 are wanted and 1 there"  # type: ignore[union-attr]
+    assert step.actions[1].because == "2 are wanted and 1 exist"  # type: ignore[union-attr]

@@ -87,7 +87,7 @@ async def test_a_silent_node_is_marked_once_with_an_event(stage: Stage) -> None:
     ((regarding, reason, message),) = stage.told.events
     assert (regarding, reason, stage.told.kinds) == ("node-1", REASON, ["Warning"])
     assert "not renewed for 40 s" in message
-    assert "Those that run are not touched" in message
+    assert "Running ones are not affected" in message
 
 
 async def test_the_renew_time_in_a_lease_is_ignored(stage: Stage) -> None:

@@ -109,7 +109,7 @@ def test_a_quarantine_names_the_remaining_nodes_and_the_reason() -> None:
     (action,) = decide(a_world(bad(), GOOD, a_node("far", unschedulable=True), OTHER)).steps
     assert isinstance(action, Quarantine)
     assert (action.until, action.staying) == (NOW + 900, ("good", "other"))
-    assert "3 machines did not begin here (UnexpectedAdmissionError)" in action.because
+    assert "3 machines failed here (UnexpectedAdmissionError)" in action.because
 
 
 def test_a_new_leader_requeues_when_its_waiting_time_is_over() -> None:

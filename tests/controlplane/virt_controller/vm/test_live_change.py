@@ -107,15 +107,15 @@ BOUNDS: dict[str, tuple[Json, Json, Json, str]] = {
         {},
         "it can have 2 at most while it runs (maxSockets)",
     ),
-    "fewer": (cpus(sockets=2), cpus(sockets=1), {}, "none are taken away while it runs"),
-    "none any more": (cpus(sockets=2, cores=1), cpus(cores=1), {}, "none are taken away while it runs"),
+    "fewer": (cpus(sockets=2), cpus(sockets=1), {}, "none can be removed while it runs"),
+    "none any more": (cpus(sockets=2, cores=1), cpus(cores=1), {}, "none can be removed while it runs"),
     "no room": (cpus(sockets=1), cpus(sockets=2), {"made_with": STAGED}, "it was started without room for more"),
     "not migratable": (cpus(sockets=1), cpus(sockets=2), FIXED, "by a migration, and it cannot be migrated"),
     "no ACPI": (
         of_domain(cpu={"sockets": 1, "maxSockets": 4}, **NO_ACPI),
         of_domain(cpu={"sockets": 2, "maxSockets": 4}, **NO_ACPI),
         {},
-        "a guest without ACPI does not hear of more",
+        "a guest without ACPI does not notice more",
     ),
 }
 

@@ -85,7 +85,7 @@ REFUSED: dict[str, tuple[Json, Json, Json, str]] = {
         memory("2Gi"),
         ONE,
         {"memory": {**TOLD, "guestAtBoot": "2Gi", "guestRequested": "2Gi"}},
-        "it began with 2Gi, and no less is possible while it runs",
+        "it booted with 2Gi, and no less is possible while it runs",
     ),
     "no whole blocks": (ONE, memory("1537Mi"), {}, "memory.guest must be a multiple of 2Mi"),
     "a small guest": (memory("512Mi"), ONE, {}, "it was started without room for more"),
@@ -97,7 +97,7 @@ REFUSED: dict[str, tuple[Json, Json, Json, str]] = {
         "it was started without room for more",
     ),
     "it cannot be migrated": (ONE, TWO, {"conditions": [FIXED]}, "and it cannot be migrated"),
-    "unknown amount at boot": (ONE, TWO, {"memory": None}, "what it began with is not known"),
+    "unknown amount at boot": (ONE, TWO, {"memory": None}, "its memory at boot is unknown"),
 }
 
 

@@ -219,7 +219,7 @@ async def test_a_start_that_a_newer_instance_has_answered_is_done_without_a_requ
 async def test_an_unsupported_request_is_dropped_and_reported() -> None:
     stage = Stage("Manual", {"action": "Start", "data": {"onTheMoon": "yes"}}, START)
     assert (await stage.run()).error is None
-    text = "Dropped the request to start default/web: starting with onTheMoon=yes is not built in this version"
+    text = "Dropped the request to start default/web: a start with onTheMoon=yes is not implemented in this version"
     assert stage.told.events[0] == ("default/web", "RequestDropped", text)
     assert stage.reasons() == ["RequestDropped", "SuccessfulCreate"]
     assert stage.requests == []

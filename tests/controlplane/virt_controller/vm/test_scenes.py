@@ -85,10 +85,10 @@ def is_stopped(world: World) -> bool:
 def test_requests_are_dropped_with_a_remedy() -> None:
     reasons = {because for scene in SCENES for because in rest_of(scene).dropped}
     assert reasons == {
-        "starting with onTheMoon=yes is not built in this version",
+        "a start with onTheMoon=yes is not implemented in this version",
         "run strategy is Halted; start the machine again, or change the strategy",
         "run strategy is Once; switch to Halted to stop the machine",
-        "no such request is known to this version; known are Start and Stop",
+        "this version does not know such a request; it knows Start and Stop",
     }
 
 

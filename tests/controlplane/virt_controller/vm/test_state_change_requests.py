@@ -94,7 +94,7 @@ def test_another_run_is_a_stop_of_this_one_and_a_start() -> None:
         (queued(PAUSED_OF_NOW, strategy="Halted"), None),
         (queued(start(generation="3"), strategy="Halted"), "run strategy is Halted"),
         (queued(start(paused="False")), None),
-        (queued({"action": "Dance"}), "no such request"),
+        (queued({"action": "Dance"}), "does not know such a request"),
     ],
 )
 def test_why_a_request_is_dropped(world: World, words: str | None) -> None:

@@ -235,7 +235,7 @@ FAILURES: dict[str, tuple[World, tuple[str, str] | None]] = {
         vm_world(a_vm(), FOREIGN),
         (
             "FailedCreate",
-            "cannot create the instance: one of this name exists and belongs to another object; delete it first",
+            "cannot create the instance: another object owns an instance of this name; delete that one first",
         ),
     ),
     "a foreign instance, and it is halted": (vm_world(a_vm("Halted"), FOREIGN), None),
@@ -255,7 +255,7 @@ def test_a_refusal_is_reported_with_the_servers_message_until_it_is_over() -> No
     assert status is not None
     reason, message = failure_of(status) or ("", "")
     assert reason == "FailedCreate"
-    assert message.startswith("quota exceeded; look at the namespace's ResourceQuota")
+    assert message.startswith("quota exceeded; check the namespace's ResourceQuota")
     assert failure_of(derived(vm_world(with_status(a_vm(), status)))) is None
 
 
@@ -265,7 +265,7 @@ def test_an_unknown_strategy_is_reported_and_completes_no_request() -> None:
     status = settled(vm_world(a_vm("WaitAsReceiver", runStrategy="Always", **requests, **LOOPING)))
     reason, message = failure_of(status) or ("", "")
     assert reason == "UnknownRunStrategy"
-    assert "'WaitAsReceiver' is not known" in message
+    assert "does not know run strategy 'WaitAsReceiver'" in message
     assert "choose one of Always, Halted" in message
     assert (status.run_strategy, len(status.state_change_requests)) == ("Always", 2)
     assert status.start_failure is not None

@@ -35,8 +35,8 @@ STEPS: dict[str, tuple[Action | WriteStatus, str, str]] = {
 REMEDIES = {
     Forbidden: "ResourceQuota",
     Invalid: "CRDs",
-    Throttled: "tried again by itself",
-    WebhookFailed: "behind that webhook",
+    Throttled: "virt-controller retries it",
+    WebhookFailed: "serve that webhook",
 }
 
 

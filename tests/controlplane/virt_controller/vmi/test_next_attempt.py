@@ -189,7 +189,7 @@ def test_the_condition_of_a_second_failure_names_the_second_node() -> None:
     old = {"attempt": 1, "nodeName": "node-0", "reason": "UnexpectedAdmissionError", "message": "not here"}
     text = (
         "attempt 1 failed on node node-0: UnexpectedAdmissionError: not here; "
-        "attempt 2 follows when its Pod is gone, on another node if one fits; 1 more may follow"
+        "attempt 2 follows when that Pod is deleted, on another node if one fits; 1 more may follow"
     )
     first = a_condition("Synchronized", "False", "FurtherAttempt", text)
     vmi = a_vmi(**SECOND, failedAttempts=[old], conditions=[first])

@@ -252,7 +252,8 @@ def test_missing_claims_are_named_until_they_exist() -> None:
     vmi = a_vmi(spec={"volumes": volumes}, **S)
     world = vmi_world(vmi, claims={"b": PersistentVolumeClaim()})
     status = derived(world)
-    text = "PersistentVolumeClaim default/a, default/c, default/d and 1 more not found: it starts when there are such"
+    names = "default/a, default/c, default/d and 1 more"
+    text = f"PersistentVolumeClaim {names} not found: the instance starts when they exist"
     for kind, reason in (("Synchronized", "FailedPvcNotFound"), ("PodScheduled", "Unschedulable")):
         condition = condition_of(status, kind)
         assert condition is not None

@@ -72,7 +72,7 @@ def test_its_pod_is_created_when_its_disks_are_filled(
         (DISK, MINE, of("Succeeded"), "True", "bound and ready"),
         (DISK, MINE, of("ImportInProgress"), "False", "waits for DataVolumes disk (ImportInProgress)"),
         (DISK, PENDING, of("WaitForFirstConsumer"), "False", "storage.bind.immediate.requested"),
-        (DISK, {}, looked_up(), "False", "disk (not seen)"),
+        (DISK, {}, looked_up(), "False", "disk (unknown phase)"),
         (DISK, {}, DataVolumeLookup(), "False", "the cluster does not serve DataVolumes; install CDI"),
         (CLAIMED, MINE, of("ImportInProgress"), "False", "waits for DataVolumes disk"),
         (CLAIMED, NOBODYS, looked_up(), "", ""),

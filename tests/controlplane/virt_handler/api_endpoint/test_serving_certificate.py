@@ -51,7 +51,7 @@ async def test_a_child_that_hangs_is_killed(monkeypatch: pytest.MonkeyPatch) -> 
     child = Child(b"", 0)
     let_child_be(child, monkeypatch)
     monkeypatch.setattr(certificate_module, "MAKE_SECONDS", 0.01)
-    with pytest.raises(PairError, match="not made within"):
+    with pytest.raises(PairError, match="created within"):
         await make_self_signed_pair(NODE)
     assert child.is_killed
 

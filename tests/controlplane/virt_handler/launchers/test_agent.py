@@ -240,7 +240,7 @@ async def test_a_bug_while_asking_costs_no_connection(caplog: pytest.LogCaptureF
     stage = a_stage(info=ZeroDivisionError("a bug"))
     async with stage.following():
         await stage.look()
-        await until(lambda: "bug in asking an agent" in caplog.text, "the line")
+        await until(lambda: "bug in querying an agent" in caplog.text, "the line")
 
 
 async def test_answers_for_users_are_cached_for_a_moment() -> None:
@@ -276,7 +276,7 @@ async def test_a_silent_agent_is_asked_for_users_rarely() -> None:
     await stage.look()
     with pytest.raises(AgentSilent):
         await stage.agent.inquire([words.OS, words.INFO])
-    with pytest.raises(NoAgent, match="did not answer; it is asked again in 10 s"):
+    with pytest.raises(NoAgent, match="did not respond; try again in 10 s"):
         await stage.agent.inquire([words.INFO])
     assert stage.asked == [words.OS]
     stage.clock.seconds += pace.FIRST_SECONDS

@@ -94,7 +94,7 @@ async def test_the_description_is_read_again_in_each_connection(stage: SessionSt
         (await FakeConnection(stage.libvirtd).define(domain_text().replace(POD_UID, "another"))).life = RUNNING
         stage.libvirtd.hang_up()
 
-        foreign = Unknown("the launcher's domain carries another identity")
+        foreign = Unknown("the launcher's domain has another identity")
         await until(lambda: judge(stage.session.launcher(), VMI_UID) == foreign, "the other identity")
 
 

@@ -101,7 +101,7 @@ async def test_a_freeze_and_a_thaw_by_a_user_are_published(stage: Stage) -> None
 async def passes(stage: Stage, seconds: float) -> None:
     """Move the clock and wake up the task that waits for the deadline."""
     stage.clock.seconds += seconds
-    stage.freeze._news.set()
+    stage.freeze._changed.set()
     for _unused in range(20):
         await asyncio.sleep(0)
 
@@ -224,7 +224,7 @@ async def test_a_reconnected_agent_of_a_frozen_guest_gets_the_default_deadline(s
 
 async def test_a_freeze_without_a_known_status_is_refused(stage: Stage) -> None:
     stage.agent.answers[FREEZE_STATUS] = "no JSON"
-    with pytest.raises(VerbRefused, match="does not say whether"):
+    with pytest.raises(VerbRefused, match="does not report whether"):
         await stage.freeze.freeze(60)
     assert stage.agent.orders == []
 
@@ -236,7 +236,7 @@ async def test_a_frozen_guest_is_asked_for_its_status_in_every_round(
         monkeypatch.setattr(pace, name, 0.001)
     monkeypatch.setattr(agent_module, "_ALL_EVERY", 1_000_000)
     stage.clock.seconds += 30  # the token bucket is not under test
-    stage.asking._news.set()
+    stage.asking._changed.set()
     stage.agent.asked.clear()
     await until(lambda: stage.agent.asked.count(INTERFACES) >= 3, "rounds one after the other")
     await stage.freeze.freeze(60)

@@ -121,7 +121,7 @@ async def test_requested_memory_is_read_back_and_its_progress_followed(stage: Se
 async def test_memory_that_is_not_requested_is_an_error(stage: SessionStage) -> None:
     await stage.define()
     stage.libvirtd.can_plug = False
-    with pytest.raises(NoContact, match="is asked to have other memory, but it is not"):
+    with pytest.raises(NoContact, match="it requested the new memory from the guest, but it did not"):
         await stage.perform(PlugMemory(POD_UID, 1 << 30, "test"))
 
 

@@ -74,7 +74,7 @@ class Node(FakeNode):
         return interface
 
     async def find_traces(self, pod_uid: str) -> Traces:
-        raise NodeError("virt-node is not there")
+        raise NodeError("virt-node is not reachable")
 
 
 class Stage:
@@ -251,7 +251,7 @@ async def test_all_vmis_are_enqueued_when_virt_node_connects_or_disconnects(stag
 
 
 async def test_an_error_while_searching_is_no_result(stage: Stage) -> None:
-    with pytest.raises(CannotLook, match="virt-node is not there"):
+    with pytest.raises(CannotLook, match="virt-node is not reachable"):
         await stage.registry.find_traces(POD_UID)
 
 

@@ -100,7 +100,7 @@ async def test_a_report_is_closed_if_no_thread_can_start(
     with monkeypatch.context() as meanwhile:
         meanwhile.setattr(threading.Thread, "start", fail)
         for _unused in range(AT_ONCE + 1):
-            with pytest.raises(NodeError, match="no thread"):
+            with pytest.raises(NodeError, match="cannot start a thread"):
                 await reports.read(report())
 
     await until(lambda: descriptors() == before, "everything closed")

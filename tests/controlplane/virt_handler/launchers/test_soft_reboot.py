@@ -78,7 +78,7 @@ async def test_with_an_agent_that_does_not_answer_the_button_is_pressed(stage: S
 async def test_a_guest_without_agent_and_button_refuses(stage: Stage) -> None:
     with pytest.raises(VerbRefused, match="no ACPI feature, and VMI does not have guest agent connected"):
         await stage.ask(None, has_button=False)
-    with pytest.raises(VerbRefused, match="no ACPI feature, and the guest's agent does not answer: hangs"):
+    with pytest.raises(VerbRefused, match="no ACPI feature, and the guest's agent does not respond: hangs"):
         await stage.ask(an_agent(ping=AgentSilent("hangs")), has_button=False)
 
 

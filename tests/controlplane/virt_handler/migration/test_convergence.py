@@ -85,13 +85,13 @@ async def run(guest: Migrating, how: MigrationConfiguration, *, is_paused_by_use
 
 async def test_a_guest_not_sent_in_time_is_paused_once_and_gets_the_same_time_again() -> None:
     guest = Migrating([5, 4])
-    assert await run(guest, settings()) == "was not done after 40 s, 20 for each GiB"
+    assert await run(guest, settings()) == "did not complete within 40 s (20 s for each GiB)"
     assert (guest.asked, guest.seconds) == (["write at 21", "stop at 21"], 41)
 
 
 async def test_the_time_limit_scales_with_the_memory() -> None:
     guest = Migrating([5], total=2 * GIB + 1)
-    assert await run(guest, settings()) == "was not done after 120 s, 20 for each GiB"
+    assert await run(guest, settings()) == "did not complete within 120 s (20 s for each GiB)"
     assert guest.asked == ["write at 61", "stop at 61"]
 
 
@@ -99,7 +99,9 @@ async def test_the_time_limit_scales_with_the_memory() -> None:
 async def test_a_guest_is_not_paused_if_that_is_forbidden_or_a_user_paused_it(is_paused_by_user: bool) -> None:
     guest = Migrating([5])
     how = settings(allow_workload_disruption=is_paused_by_user)
-    assert await run(guest, how, is_paused_by_user=is_paused_by_user) == "was not done after 20 s, 20 for each GiB"
+    assert (
+        await run(guest, how, is_paused_by_user=is_paused_by_user) == "did not complete within 20 s (20 s for each GiB)"
+    )
     assert (guest.asked, guest.seconds) == ([], 21)
 
 
@@ -122,13 +124,13 @@ async def test_a_failed_pause_is_retried(refusal: Exception, at: str) -> None:
 async def test_a_guest_that_cannot_be_paused_is_aborted_at_the_same_time() -> None:
     guest = Migrating([5])
     guest.refusals = [NoContact("no answer")] * 100
-    assert await run(guest, settings()) == "was not done after 40 s, 20 for each GiB"
+    assert await run(guest, settings()) == "did not complete within 40 s (20 s for each GiB)"
     assert "stop at 21" not in guest.asked
 
 
 async def test_a_migration_without_progress_is_aborted_without_a_pause() -> None:
     guest = Migrating([5])
-    assert await run(guest, settings(progress_timeout=10)) == "did not get on for 10 s"
+    assert await run(guest, settings(progress_timeout=10)) == "made no progress for 10 s"
     assert guest.asked == []
 
 
@@ -163,7 +165,7 @@ async def test_a_migration_without_answers_is_aborted_in_time() -> None:
             raise Disconnected("no answer")
 
     assert await run(Mute([5]), settings(allow_workload_disruption=False)) == (
-        "was not done after 20 s, 20 for each GiB"
+        "did not complete within 20 s (20 s for each GiB)"
     )
 
 

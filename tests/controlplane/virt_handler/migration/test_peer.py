@@ -57,7 +57,7 @@ async def test_a_node_without_a_valid_certificate_is_an_error(annotations: dict[
 def test_an_invalid_certificate_is_refused_at_either_end(said: bytes) -> None:
     with pytest.raises(Invalid, match="cannot listen"):
         server_tls_context(pair_of(TARGET), said)
-    with pytest.raises(Invalid, match="cannot call"):
+    with pytest.raises(Invalid, match="cannot connect"):
         client_tls_context(pair_of(SOURCE), said)
 
 

@@ -97,7 +97,7 @@ ENDINGS: dict[str, tuple[tuple[State, ...], str]] = {
     "killed when all was sent": ((CRASHED,), ""),
     "resumed": ((RUNS,), "was resumed"),
     "migration cancelled": ((CANCELED,), "was resumed"),
-    "the target's confirmation was lost": ((ENDS, LEFT), "got no confirmation"),
+    "the target's confirmation was lost": ((ENDS, LEFT), "did not confirm"),
     "does not end": ((ENDS,), "does not end"),
 }
 

@@ -24,10 +24,10 @@ SOURCE: dict[str, Any] = {
     },
 }
 TARGET: dict[str, Any] = {"metadata": {"annotations": {ADDRESS: "10.244.2.9:8443"}}}
-NO_ADDRESS = "that is no IP address"
-NO_HOST = "that is no other host's address"
-OWN = "that is this node's own address"
-NOT_KNOWN = "its virt-handler is not known by that address"
+NO_ADDRESS = "it is not an IP address"
+NO_HOST = "it is not the address of another host"
+OWN = "it is this node's own address"
+NOT_KNOWN = "its virt-handler has published another address on the Node"
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,9 @@ def to(address: str) -> MigrationState:
 
 def test_a_refusal_names_the_node_and_its_address() -> None:
     assert address_of(to("10.244.2.9"), SOURCE, TARGET, has_network=False) == "10.244.2.9"
-    with pytest.raises(Failed, match=f"node {OTHER} says that it listens at localhost: that is no IP address"):
+    with pytest.raises(
+        Failed, match=f"node {OTHER} published address localhost for the migration: it is not an IP address"
+    ):
         address_of(to("localhost"), SOURCE, TARGET, has_network=True)
 
 

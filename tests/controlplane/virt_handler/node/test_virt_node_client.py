@@ -136,7 +136,7 @@ async def test_the_trouble_has_the_same_text_after_every_attempt(pair: Pair) -> 
     dials = pair.node.dials
     for attempts in (0, 1, 2):
         await until(lambda so_far=dials + attempts: pair.node.dials >= so_far, "an attempt")
-        assert pair.client.trouble == "virt-node is not there"
+        assert pair.client.trouble == "virt-node is not reachable"
     pair.node.is_up = True
     await until(lambda: pair.client.is_connected, "contact")
     assert pair.client.trouble == ""
@@ -192,7 +192,7 @@ async def test_a_launcher_is_awaited_without_a_deadline(monkeypatch: pytest.Monk
         await until(lambda: client.is_connected, "contact")
         request = asyncio.create_task(client.open_socket(POD_UID))
         await asyncio.sleep(0)
-        with pytest.raises(NodeError, match="no answer within"):
+        with pytest.raises(NodeError, match="did not respond within"):
             await client.find_traces(POD_UID)
         assert not request.done()
         request.cancel()
@@ -276,7 +276,7 @@ async def test_a_missing_descriptor_is_an_error() -> None:
 @pytest.mark.parametrize(
     ("flags", "error", "message"),
     [
-        (os.O_RDONLY | os.O_DIRECTORY, Refused, "something else than a file"),
+        (os.O_RDONLY | os.O_DIRECTORY, Refused, "is not a regular file"),
         (os.O_WRONLY | os.O_CREAT, NodeError, "cannot be read: Bad file descriptor"),
     ],
     ids=["a directory", "an unreadable file"],
@@ -298,7 +298,7 @@ async def test_a_fifo_instead_of_a_socket_is_refused(tmp_path: Path, monkeypatch
     named = os.open(tmp_path / "fifo", os.O_PATH)
     monkeypatch.setattr(layout, "UID", os.fstat(named).st_uid)
     before = descriptors()
-    with pytest.raises(Refused, match="something else than a socket"):
+    with pytest.raises(Refused, match="is not a socket of uid"):
         await asked_of(Liar(Opened(1), descriptor=named), ask_for_socket)
     await until(lambda: descriptors() == before, "everything closed")
     os.close(named)
@@ -308,13 +308,13 @@ async def test_a_connected_socket_is_refused(monkeypatch: pytest.MonkeyPatch) ->
     """A path descriptor closes at once. Closing a socket can take as long as its creator chooses."""
     with lingering() as open_socket:
         monkeypatch.setattr(layout, "UID", os.fstat(open_socket.fileno()).st_uid)
-        with pytest.raises(Refused, match="something else than a socket"):
+        with pytest.raises(Refused, match="is not a socket of uid"):
             await asked_of(Liar(Opened(1), descriptor=open_socket.fileno()), ask_for_socket)
 
 
 async def test_a_peer_that_sends_too_many_unrequested_messages_is_disconnected(monkeypatch: pytest.MonkeyPatch) -> None:
     """Closing the descriptors of earlier messages may take long."""
-    monkeypatch.setattr(node_client, "_UNWANTED", 3)
+    monkeypatch.setattr(node_client, "_MAX_UNWANTED", 3)
     monkeypatch.setattr(DescriptorCloser, "__len__", lambda _unused: 4)
     with pytest.raises(NodeAway):
         await asked_of(Liar(NodeState(), Done(1)))

@@ -32,7 +32,7 @@ from tests.controlplane.virt_handler.builders import (
 )
 from tests.controlplane.virt_handler.fakes import FakeApi, FakeCache, FakeClock, FakeHeartbeat
 
-YET_TO_SAY = "the API server is yet to say which guests on this node are still its own"
+YET_TO_SAY = "the API server has not responded yet which guests still belong to this node"
 BEAT_SECONDS = 10
 MANY_TURNS = 50
 

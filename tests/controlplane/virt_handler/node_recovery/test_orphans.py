@@ -55,7 +55,7 @@ def granted(*pods: str) -> VirtualMachineInstance:
     return decode_vmi(body)
 
 
-UNKNOWN_UID, ELSEWHERE = f"the API server knows no VMI of UID {VMI_UID}", "its VMI was granted to another Pod"
+UNKNOWN_UID, ELSEWHERE = f"the API server has no VMI of UID {VMI_UID}", "its VMI was granted to another Pod"
 REASONS: dict[str, tuple[VirtualMachineInstance | None, str]] = {
     "gone": (None, UNKNOWN_UID),
     "another of its name": (another(), UNKNOWN_UID),

@@ -52,7 +52,7 @@ async def test_an_orphan_is_ended_and_blocks_starts_until_it_is_down(stage: Stag
     stage.api.store(moved)
     await stage.play(5)
     assert guest.ends == 1
-    assert stage.recovery.start_blocked_reason == "1 guests on this node that are not its own any more are being ended"
+    assert stage.recovery.start_blocked_reason == "1 guests that do not belong to this node any more are being ended"
     assert stage.recovery.orphans == 1
 
     guest.is_up = False
@@ -83,8 +83,8 @@ async def test_a_hung_orphan_blocks_starts_until_the_deadline_only(stage: Stage)
     assert vmi["metadata"] == {"name": "web", "namespace": "default", "uid": VMI_UID}
     assert (event.reason, event.is_warning) == ("OrphanLeft", True)
     assert event.message == (
-        f"the API server knows no VMI of UID {VMI_UID}, and its guest is not known to have ended in 60 s: "
-        "machines start beside it"
+        f"the API server has no VMI of UID {VMI_UID}, and nothing proves that its guest ended within 60 s: "
+        "other guests start on this node again"
     )
 
     ends = guest.ends

@@ -79,7 +79,7 @@ async def test_an_orphan_that_runs_again_blocks_starts_again(stage: Stage) -> No
     guest.see(state=RUNNING)
     stage.clock.seconds += DEADLINE_SECONDS
     await come_back(stage, 5)
-    assert stage.recovery.start_blocked_reason == "1 guests on this node that are not its own any more are being ended"
+    assert stage.recovery.start_blocked_reason == "1 guests that do not belong to this node any more are being ended"
 
 
 async def test_a_new_heartbeat_repeats_the_questions_at_once(stage: Stage, server: Server) -> None:

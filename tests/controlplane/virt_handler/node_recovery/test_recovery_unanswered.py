@@ -72,8 +72,8 @@ async def test_an_unanswered_question_blocks_starts_until_the_deadline_only(stag
     assert vmi["metadata"] == {"name": "mute", "namespace": "default", "uid": "mute-uid"}
     assert (event.reason, event.is_warning) == ("OwnerUnknown", True)
     assert event.message == (
-        "the API server has not said in 60 s whether this guest is still its node's own: "
-        "it runs on, machines start beside it, and the API server is asked again"
+        "the API server did not respond within 60 s whether this guest still belongs to its node: "
+        "it continues to run, other guests start on this node again, and virt-handler repeats the request"
     )
 
 
@@ -87,7 +87,7 @@ async def test_an_orphan_found_late_is_ended_late(stage: Stage, server: Server) 
     server.mute = set()
     await stage.play(66)
     assert late.ends > 0
-    assert stage.recovery.start_blocked_reason == "1 guests on this node that are not its own any more are being ended"
+    assert stage.recovery.start_blocked_reason == "1 guests that do not belong to this node any more are being ended"
     assert stage.recovery.unanswered == 0
     await stage.play(DEADLINE_SECONDS)
     assert stage.recovery.start_blocked_reason == ""

@@ -105,7 +105,7 @@ def failed(seconds_ago: float, count: int = 1) -> FailedOperation:
 
 
 def away(seconds: float) -> NodeTrouble:
-    return NodeTrouble("virt-node is not there", since=1000.0 - seconds)
+    return NodeTrouble("virt-node is not reachable", since=1000.0 - seconds)
 
 
 _TARGET = pod_object("tttt")
@@ -169,7 +169,7 @@ START_ROWS: dict[str, tuple[World, Plan[Action]]] = {
     "ran, and libvirt lost it": (vmi_with("Scheduled", seen(DEFINED, has_run=True)), LOST),
     "started by a predecessor": (
         vmi_with("Scheduled", seen(is_network_ready=False)),
-        Plan((PrepareNetwork(POD_UID, "its addresses are not known"),)),
+        Plan((PrepareNetwork(POD_UID, "its addresses are unknown"),)),
     ),
     "started by a predecessor, addresses failed": (
         vmi_with("Scheduled", seen(is_network_ready=False), failed_operation=failed(0)),
@@ -269,7 +269,7 @@ ORPHAN_ROWS: dict[str, tuple[World, Plan[Action]]] = {
     "for a moment": (a_world(None, a_launcher(seen()), orphaned_since=990.0), wait(50.0)),
     "for a minute": (
         a_world(None, a_launcher(seen()), orphaned_since=940.0),
-        Plan((DestroyOrphan(POD_UID, VMI_UID, "no VMI of its UID is known here"),), 60.0),
+        Plan((DestroyOrphan(POD_UID, VMI_UID, "this node has no VMI of its UID"),), 60.0),
     ),
     "since when is not known": (a_world(None, a_launcher(seen())), NOTHING),
     "not connected": (a_world(None, a_launcher(CUT, expected=Expected(None)), orphaned_since=0.0), NOTHING),
@@ -367,9 +367,9 @@ REFUSALS: dict[str, tuple[VirtualMachineInstance, Launcher, str | None]] = {
     "no Pod": (with_pods(), FREE, "it was granted to another Pod"),
     "another VMI's Pod": (a_vmi(), a_launcher(seen(None), a_pod(owner_uid="dddd")), "the Pod belongs to another VMI"),
     "Pod without an owner": (a_vmi(), a_launcher(seen(None), without_owner()), "the Pod belongs to another VMI"),
-    "Pod gone": (a_vmi(), a_launcher(seen(None), gone=True), "the Pod is going"),
-    "Pod being deleted": (a_vmi(), a_launcher(seen(None), a_pod(deleting=True)), "the Pod is going"),
-    "Pod over": (a_vmi(), a_launcher(seen(None), a_pod(phase="Failed")), "the Pod is going"),
+    "Pod gone": (a_vmi(), a_launcher(seen(None), gone=True), "the Pod is or will be deleted"),
+    "Pod being deleted": (a_vmi(), a_launcher(seen(None), a_pod(deleting=True)), "the Pod is or will be deleted"),
+    "Pod over": (a_vmi(), a_launcher(seen(None), a_pod(phase="Failed")), "the Pod is or will be deleted"),
 }
 
 

@@ -95,7 +95,7 @@ CPUS: dict[str, tuple[World, bool]] = {
 
 @pytest.mark.parametrize(("world", "is_plugged"), CPUS.values(), ids=CPUS)
 def test_cpus_are_plugged_if_the_pod_has_room_for_them(world: World, is_plugged: bool) -> None:
-    plug = PlugCpus(POD_UID, 2, "its Pod was created for them")
+    plug = PlugCpus(POD_UID, 2, "its Pod has the resources for them")
     assert (plug in decide(world).steps) is is_plugged
 
 
@@ -131,7 +131,7 @@ MEMORY: dict[str, tuple[World, int | None]] = {
 @pytest.mark.parametrize(("world", "requested"), MEMORY.values(), ids=MEMORY)
 def test_memory_is_requested_if_the_pod_has_room_for_it(world: World, requested: int | None) -> None:
     requests = [step for step in decide(world).steps if isinstance(step, PlugMemory)]
-    because = "its Pod was created for it"
+    because = "its Pod has the resources for it"
     assert requests == ([] if requested is None else [PlugMemory(POD_UID, requested, because)])
 
 

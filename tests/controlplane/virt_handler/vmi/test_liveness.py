@@ -43,7 +43,7 @@ DESTROYED = State(Life.SHUT_OFF, "destroyed")
 DEFINED, STARTING = State(Life.SHUT_OFF, "unknown"), State(Life.PAUSED, "starting_up")
 PANICKED = State(Life.CRASHED, "panicked")
 
-NO_CONTACT, FOREIGN = Unknown("the launcher is not reached"), Unknown("the launcher's domain carries another identity")
+NO_CONTACT, FOREIGN = Unknown("the launcher is not connected"), Unknown("the launcher's domain has another identity")
 NOT_STARTED, KILLED = Unknown("the domain is not started"), Dead("Failed", "GuestCrashed", "QEMU crashed or was killed")
 EVICTED = Dead("Failed", "Evicted", "The node was low on memory.")
 TOO_LATE = "the guest did not shut down within its grace period and was ended"

@@ -71,7 +71,7 @@ async def test_a_conflict_is_retried_on_the_current_vmi(conflicts: int) -> None:
     if conflicts < TRIES:
         await writes(api).begin()
     else:
-        with pytest.raises(NoContact, match="the VMI changes all the time"):
+        with pytest.raises(NoContact, match="the VMI keeps changing"):
             await writes(api).begin()
     assert len(api.patches) == conflicts + (conflicts < TRIES)
 

@@ -130,7 +130,9 @@ def test_a_vmi_of_another_node_is_ignored(node: Node, body: dict[str, Any]) -> N
 def test_observe_fails_while_the_vmi_cache_is_incomplete(node: Node) -> None:
     node.vmis.put(vmi_object("Running"))
     node.vmis.synced = False
-    with pytest.raises(Unavailable, match="cannot judge VirtualMachineInstance default/web: not everything is known"):
+    with pytest.raises(
+        Unavailable, match="cannot judge VirtualMachineInstance default/web: the cache is not synced yet"
+    ):
         node.reconciler.observe(KEY)
 
 
@@ -234,7 +236,7 @@ def test_an_unknown_phase_is_logged_once(node: Node, caplog: pytest.LogCaptureFi
     with caplog.at_level(logging.WARNING):
         node.world()
         node.world()
-    assert [record.message for record in caplog.records] == ["left alone: its phase is not known to this version"]
+    assert [record.message for record in caplog.records] == ["VMI skipped: this version does not know its phase"]
 
 
 @pytest.mark.parametrize(
@@ -259,7 +261,7 @@ NEWER: dict[str, tuple[dict[str, Any], str]] = {
     "deleted": ({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}}, "the VMI is being deleted"),
     "granted to another Pod": ({"status": {"activePods": {"another": NODE}}}, "granted to another Pod"),
     "over": ({"status": {"phase": "Failed"}}, "its phase is Failed"),
-    "another VMI by now": ({"metadata": {"uid": "another"}}, "another VMI by now"),
+    "another VMI by now": ({"metadata": {"uid": "another"}}, "the VMI was replaced by another one"),
 }
 
 

@@ -284,7 +284,7 @@ def test_a_later_pause_leaves_readiness_to_virt_controller() -> None:
     assert (find(paused, "Paused")[0], find(paused, "Ready")[0]) == ("True", "True")
 
 
-AWAY = "virt-node is not there"
+AWAY = "virt-node is not reachable"
 
 
 def scheduled(stamp: str) -> VirtualMachineInstance:
@@ -342,7 +342,7 @@ def test_a_lost_launcher_that_cannot_be_searched_for_reports_it_until_it_can() -
     assert derive(a_vmi("Running"), node_trouble=missing(29)) is None
     reported = after(a_vmi("Running"), node_trouble=missing(30))
     assert (reported.status.phase, find(reported.status)[1]) == ("Running", "VirtNodeNotReady")
-    assert find(reported.status)[2].endswith(f"and it cannot be looked for: {AWAY}")
+    assert find(reported.status)[2].endswith(f"and virt-handler cannot search for it: {AWAY}")
     assert derive(reported, node_trouble=missing(60)) is None
     assert find(derive(reported, look=a_look(processes=1, count=2)))[1] == "LauncherLost"
 

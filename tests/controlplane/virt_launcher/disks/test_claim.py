@@ -84,7 +84,7 @@ def test_a_volume_much_smaller_than_its_claim_is_refused_and_left_empty(
 
 
 def test_a_read_only_volume_needs_a_disk(volume: Path) -> None:
-    with pytest.raises(PreparationError, match=r"there is no disk.img on it"):
+    with pytest.raises(PreparationError, match=r"has no disk.img"):
         prepare_claim(a_plan(is_read_only=True))
     assert list(volume.iterdir()) == []
 

@@ -104,7 +104,7 @@ async def test_without_a_verdict_the_pod_ends_some_time_after_the_grace_period(
     monkeypatch.setattr(supervise.asyncio, "wait", at_once)
     verdict = await (await begin(is_terminating=True))
 
-    assert (verdict.exit_code, "nobody could say" in verdict.message) == (1, True)
+    assert (verdict.exit_code, "it is unknown how its guest ended" in verdict.message) == (1, True)
     assert limits == [None, 30 + supervise.EXTRA_SECONDS]
 
 

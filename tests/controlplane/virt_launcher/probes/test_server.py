@@ -92,7 +92,7 @@ async def test_a_failed_command_fails(exit_code: int, code: int) -> None:
 async def test_an_agent_that_answers_a_ping_passes() -> None:
     guest = FakeGuest()
 
-    assert await answered(PING, guest) == ProbeResult(0, "the guest agent answers")
+    assert await answered(PING, guest) == ProbeResult(0, "the guest agent responds")
     assert guest.asked == ["guest-ping"]
 
 

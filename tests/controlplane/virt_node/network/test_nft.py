@@ -81,6 +81,6 @@ def test_the_read_back_of_rules_is_shared_between_pods(
 
 def test_the_number_of_remembered_rules_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     Kernel(monkeypatch)
-    for number in range(nft._REMEMBERED + 10):
+    for number in range(nft._MAX_DIGESTS + 10):
         nft.keep("ip mine", f"rules {number}")
-    assert len(nft._read_back) <= nft._REMEMBERED
+    assert len(nft._read_back) <= nft._MAX_DIGESTS

@@ -36,7 +36,7 @@ MALFORMED = [
         "maxSockets above the limit of the board",
         "domain/cpu",
         {"cores": 4, "sockets": 1, "maxSockets": 64},
-        "so 63 sockets of these",
+        "so at most 63 such sockets",
         at="cpu.maxSockets",
     ),
     row("CPU model with a shell command", "domain/cpu/model", "host-model;rm -rf /", "must be letters"),
