@@ -81,7 +81,7 @@ def test_a_program_of_another_architecture_is_refused(tmp_path: Path) -> None:
     [
         ("kubelet", "write NAME=PATH, such as kubelet=/usr/local/bin/kubelet"),
         ("kublet=/x", "'kublet' cannot be replaced; these can: .*kubelet"),
-        ("init=/x", "'init' cannot be named"),
+        ("init=/x", "'init' cannot be replaced"),
     ],
 )
 def test_a_malformed_or_unknown_name_is_refused(word: str, text: str) -> None:

@@ -88,7 +88,7 @@ def test_another_run_is_a_stop_of_this_one_and_a_start() -> None:
         (queued(STOP, strategy="Once", vmi=RUNNING), "run strategy is Once"),
         (queued(START, strategy="Once"), None),
         (queued(start(paused="true")), None),
-        (queued(start(paused="perhaps")), "paused=perhaps is not built"),
+        (queued(start(paused="perhaps")), "paused=perhaps is not implemented"),
         (queued(PAUSED, strategy="Halted"), "run strategy is Halted"),
         (queued(PAUSED_BEFORE, strategy="Halted"), "run strategy is Halted"),
         (queued(PAUSED_OF_NOW, strategy="Halted"), None),

@@ -55,7 +55,7 @@ def test_which_verdict_the_evidence_supports(
 def test_the_message_names_the_possible_proofs() -> None:
     verdict = weigh_evidence(None, HERE, uid="4711", is_absence_confirmed=True)
     assert isinstance(verdict, Unknown)
-    for word in ("4711", "node node-1", "virt-handler", "Node object is deleted", "out-of-service"):
+    for word in ("4711", "node node-1", "virt-handler", "delete its Node object", "out-of-service"):
         assert word in verdict.trouble.message
 
 

@@ -26,7 +26,7 @@ def test_without_a_migration_network_the_pod_address_is_used() -> None:
 
 def test_a_missing_migration_network_is_an_error() -> None:
     with pytest.raises(
-        NoMigrationAddress, match=r"-none, .*\(control_plane_migration_network: net/one\): see that Multus"
+        NoMigrationAddress, match=r"-none, .*\(control_plane_migration_network: net/one\): check that Multus"
     ):
         waiting_address(POD, "net/one", interface="migration-none")
 

@@ -45,10 +45,10 @@ MODULES: dict[str, tuple[ModuleType, dict[str, Any], Run]] = {
     "kubevirt_migration": (kubevirt_migration, migration_argspec.migration_spec(), migration_batch.run),
 }
 EVERY = [task for module, *_rest in MODULES.values() for task in yaml.safe_load(module.EXAMPLES)]
-EACH_TIME = {"Move a machine to any other node with each run, and wait"}
+EACH_TIME = {"Migrate a machine to another node with each run, and wait"}
 MIGRATIONS: dict[str, Callable[[World], object]] = {
-    "Move it away from a node, if it is there": lambda world: world.put("virtualmachineinstances", a_guest("web")),
-    "Begin to move a machine, and do not wait": lambda world: setattr(world, "migrations", fake_migrations.STAY),
+    "Migrate it away from a node, if it is there": lambda world: world.put("virtualmachineinstances", a_guest("web")),
+    "Start a migration, and do not wait": lambda world: setattr(world, "migrations", fake_migrations.STAY),
 }
 """What happens in the cluster before an example."""
 
@@ -81,7 +81,7 @@ def test_each_example_makes_a_change_and_none_when_it_runs_again(
             world.put("virtualmachineinstances", a_guest(guest))
     for task in yaml.safe_load(module.EXAMPLES):
         MIGRATIONS.get(task["name"], lambda _world: None)(world)
-        if task["name"].startswith("Move all"):
+        if task["name"].startswith("Migrate all"):
             monkeypatch.setitem(fake_migrations.end.__kwdefaults__, "to", "node-3")
         arguments = ArgumentSpecValidator(spec).validate(task[f"virtops.kubevirt.{name}"]).validated_parameters
         assert run(arguments, api, check_mode=False, diff=False)["changed"] is True, task["name"]
