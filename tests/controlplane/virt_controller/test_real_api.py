@@ -16,6 +16,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,9 +29,11 @@ from controlplane.kube.client import Client
 from controlplane.kube.credentials import from_kubeconfig
 from controlplane.kube.transport import Request, Transport
 from lab import Lab
+from lab.cluster.api import Api
 from lab.programs.ensure import ensure_programs
 from lab.progress import silent
 from tests.controlplane.asked_over_http import free_port
+from tests.controlplane.policies.cluster import wait
 from tests.controlplane.virt_api.test_manifests import render
 
 pytestmark = pytest.mark.component
@@ -110,6 +113,13 @@ class Cluster:
             process.wait()
 
 
+def are_established(api: Api) -> bool:
+    """Whether all CRDs are served. `kubectl wait` fails for a CRD that has no conditions yet."""
+    crds = (api.get("/apis/apiextensions.k8s.io/v1/customresourcedefinitions") or {})["items"]
+    conditions = [crd.get("status", {}).get("conditions") or () for crd in crds]
+    return all(any((item["type"], item["status"]) == ("Established", "True") for item in group) for group in conditions)
+
+
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Iterator[Cluster]:
     directory = tmp_path_factory.mktemp("virt-controller")
@@ -117,7 +127,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Iterato
         kubectl = ensure_programs(lab.cache, silent).kube("kubectl")
         created = Cluster(lab, kubectl, directory / "kubeconfig")
         created.create(*map(crd, KINDS))
-        created.kubectl("wait", "crd", "--all", "--for=condition=Established", "--timeout=300s")
+        wait("the CRDs are established", partial(are_established, lab.api()), seconds=300)
         lab.up(0)  # A garbage collector that starts before the CRDs orphans dependents for half a minute.
         created.kubectl("create", "namespace", NAMESPACE)
         templates = ("rbac-controller", "secrets", "node-restriction", "launcher-pods")
