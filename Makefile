@@ -31,7 +31,7 @@ inputs:
 	@$(PYTHON) lab/quickstart/inputs.py
 
 test: deps  ## Everything that CI runs: lint, unit, component, lab, roles, e2e
-	@rm -f .cache/failed-tests.txt .cache/sessions.json
+	@mkdir -p .cache && rm -f .cache/failed-tests.txt .cache/sessions.json
 	@$(VENV)/bin/nox --report .cache/sessions.json; code=$$?; $(VENV)/bin/python -m tests.summary; exit $$code
 
 test-unit: deps  ## Unit, golden and story tests: no root, no cluster, about six minutes

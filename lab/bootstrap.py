@@ -5,7 +5,7 @@
 
 Runs on the system's Python, before anything else is installed: standard library only, no imports from this repository.
 A second run with nothing to do takes milliseconds. `lab build` builds the programs of the cluster. With --quickstart:
-only what `make quickstart` needs.
+only what `make quickstart` needs, and the build begins while packages are installed.
 """
 
 from __future__ import annotations
@@ -108,6 +108,11 @@ def make_venv(*, is_whole: bool) -> None:
         WHOLE_STAMP.write_text(pins)
 
 
+def start_build() -> subprocess.Popen[bytes]:
+    """Start `lab build`, which needs none of the packages. It continues in the background: `lab up` waits for it."""
+    return subprocess.Popen([sys.executable, "-m", "lab", "build"], cwd=ROOT, stdout=subprocess.DEVNULL)
+
+
 def bring_collections() -> None:
     """Install the pinned collection into .venv, where its Ansible finds it, unless it is installed."""
     stamp = VENV / ".collections"
@@ -157,6 +162,8 @@ def main(arguments: list[str]) -> int:
             )
         is_whole = "--quickstart" not in arguments
         install_packages(missing_packages(PACKAGES if is_whole else QUICKSTART_PACKAGES))
+        if not is_whole and not VENV.exists():
+            start_build()
         make_venv(is_whole=is_whole)
         bring_collections()
     except BootstrapError as error:

@@ -255,15 +255,18 @@ class Store:
                 del self._keys_by_value[name][value]
 
     def _notify(self, key: Key, before: bytes | None, after: bytes | None) -> None:
-        self._call(self._callbacks, key, before, after)
+        self._call(self._callbacks, key, before, after, about=key)
 
-    def _call(self, callbacks: Iterable[Callable[..., None]], *arguments: object) -> None:
-        """Call subscribers. A bug in one of them must not stop the cache for the others."""
+    def _call(self, callbacks: Iterable[Callable[..., None]], *arguments: object, about: Key | None = None) -> None:
+        """Call subscribers. A bug in one of them must not stop the cache for the others.
+
+        about: the object that has changed, for the log.
+        """
         for callback in callbacks:
             try:
                 callback(*arguments)
             except Exception:
-                log.exception("cache subscriber failed", extra={"resource": self.resource.plural})
+                log.exception("cache subscriber failed", extra={"resource": self.resource.plural, "key": about})
 
 
 def _values(name: str, index: IndexFunction, obj: PartialObject) -> Collection[str]:

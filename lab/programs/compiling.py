@@ -29,8 +29,8 @@ from lab.progress import Count, Progress, terminal_of
 
 TICK_SECONDS = 1.0
 LAST_LINES = 20
-_PATIENT = {"GOGC": "400"}
-"""Saves a fourteenth of the compile time; the largest package takes 0.7 instead of 0.4 GB of memory."""
+_COLLECT_LATE = {"GOGC": "off", "GOMEMLIMIT": "2GiB"}
+"""Garbage collection near a limit only, in each of two processes: saves a sixth of the compile time."""
 
 
 def compile_module(go: Go, module: Module, output: Path, progress: Progress) -> None:
@@ -82,7 +82,7 @@ def _run_go(go: Go, module: Module, arguments: Sequence[str], hear: Callable[[st
         subprocess.Popen(
             [str(go.program), *arguments],
             cwd=SOURCES / module.name,
-            env={**_PATIENT, **os.environ, **ENVIRONMENT, **go.environment},
+            env={**_COLLECT_LATE, **os.environ, **ENVIRONMENT, **go.environment},
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.PIPE,

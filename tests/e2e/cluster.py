@@ -14,12 +14,27 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
+from controlplane.api.objects.resources import (
+    EVENT,
+    KUBEVIRT,
+    LEASE,
+    NODE,
+    POD,
+    SECRET,
+    VIRTUAL_MACHINE,
+    VIRTUAL_MACHINE_INSTANCE,
+    VIRTUAL_MACHINE_INSTANCE_MIGRATION,
+    VIRTUAL_MACHINE_INSTANCE_REPLICA_SET,
+    VIRTUAL_MACHINE_POOL,
+    Resource,
+)
+from controlplane.kube.client import collection_path
 from lab import Lab
 from lab.cluster.api import Api
 from lab.errors import ApiError, LabError
@@ -84,21 +99,6 @@ class KubectlFailed(AssertionError):
     """kubectl failed; the text has the command and its output."""
 
 
-GROUPS = {
-    "api/v1": ("events", "nodes", "pods", "secrets"),
-    "apis/apps/v1": ("daemonsets", "deployments"),
-    "apis/coordination.k8s.io/v1": ("leases",),
-    "apis/discovery.k8s.io/v1": ("endpointslices",),
-    "apis/kubevirt.io/v1": (
-        "kubevirts",
-        "virtualmachineinstancemigrations",
-        "virtualmachineinstancereplicasets",
-        "virtualmachineinstances",
-        "virtualmachines",
-    ),
-    "apis/pool.kubevirt.io/v1beta1": ("virtualmachinepools",),
-    "apis/rbac.authorization.k8s.io/v1": ("clusterrolebindings", "clusterroles", "rolebindings", "roles"),
-}
 SHORT_NAMES = {
     "vm": "virtualmachines",
     "vmi": "virtualmachineinstances",
@@ -106,18 +106,30 @@ SHORT_NAMES = {
     "vmirs": "virtualmachineinstancereplicasets",
     "vmpool": "virtualmachinepools",
 }
-CLUSTER_SCOPED = ("clusterrolebindings", "clusterroles", "nodes")
 SELECTORS = {"-l": "labelSelector", "--field-selector": "fieldSelector"}
-CLIENTS = threading.local()
-"""API clients of this thread, by lab."""
+
+
+RESOURCES = {
+    resource.plural: resource
+    for resource in (
+        *(EVENT, LEASE, NODE, POD, SECRET),
+        *(KUBEVIRT, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, VIRTUAL_MACHINE_INSTANCE_MIGRATION),
+        *(VIRTUAL_MACHINE_INSTANCE_REPLICA_SET, VIRTUAL_MACHINE_POOL),
+        Resource("apps", "v1", "daemonsets", "DaemonSet"),
+        Resource("apps", "v1", "deployments", "Deployment"),
+        Resource("discovery.k8s.io", "v1", "endpointslices", "EndpointSlice"),
+        Resource("rbac.authorization.k8s.io", "v1", "roles", "Role"),
+        Resource("rbac.authorization.k8s.io", "v1", "rolebindings", "RoleBinding"),
+        Resource("rbac.authorization.k8s.io", "v1", "clusterroles", "ClusterRole", namespaced=False),
+        Resource("rbac.authorization.k8s.io", "v1", "clusterrolebindings", "ClusterRoleBinding", namespaced=False),
+    )
+}
 
 
 def _collection(kind: str, namespace: str | None) -> str:
     """Return the path of a kind's objects; namespace: None for all of them."""
     plural = SHORT_NAMES.get(kind) or (kind if kind.endswith("s") else f"{kind}s")
-    group = next(group for group, plurals in GROUPS.items() if plural in plurals)
-    where = "" if namespace is None or plural in CLUSTER_SCOPED else f"/namespaces/{namespace}"
-    return f"/{group}{where}/{plural}"
+    return collection_path(RESOURCES[plural], namespace or "")
 
 
 @dataclass(frozen=True)
@@ -130,6 +142,8 @@ class Cluster:
     nodes: tuple[str, ...]
     program: tuple[str, ...]
     """The kubectl to run."""
+    clients: threading.local = field(default_factory=threading.local, repr=False, compare=False)
+    """An API client for each thread."""
 
     def kubectl(self, *arguments: str, given: str | None = None) -> str:
         """Run kubectl and return its output; raise KubectlFailed on an error."""
@@ -146,10 +160,10 @@ class Cluster:
     @property
     def api(self) -> Api:
         """This thread's API client: a read costs a millisecond, where a kubectl costs a third of a CPU second."""
-        clients: dict[str, Api] = CLIENTS.__dict__
-        if self.name not in clients:
-            clients[self.name] = Lab(self.name).api()
-        return clients[self.name]
+        if not hasattr(self.clients, "api"):
+            self.clients.api = Lab(self.name).api()
+        api: Api = self.clients.api
+        return api
 
     def get(self, kind: str, name: str, namespace: str = "default") -> dict[str, Any] | None:
         """Return an object; None when it does not exist."""

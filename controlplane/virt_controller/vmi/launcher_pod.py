@@ -10,7 +10,7 @@ the host. Its only sysctl, a safe one, lets the DHCP server bind its port withou
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -39,24 +39,19 @@ ONLY_ASK_TO_EVICT = "descheduler.alpha.kubernetes.io/request-evict-only"
 """Tells a descheduler that a refused eviction is in progress: virt-api has started a migration."""
 PORT_NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,13}[a-z0-9])?", re.ASCII)
 DEFAULT_CONTAINER = "kubectl.kubernetes.io/default-container"
-Annotation = Callable[[VirtualMachineInstance, Launch, Collection[str], "Target | None"], str | None]
-"""The value of an annotation of a launcher Pod. None: the Pod does not have it."""
-_OWN_ANNOTATIONS: dict[str, Annotation] = {
-    names.DOMAIN: lambda vmi, _launch, _excluded, _target: vmi.metadata.name,
-    ONLY_ASK_TO_EVICT: lambda *_: "",
-    PLAN_ANNOTATION: lambda _vmi, launch, _excluded, _target: render_plan(launch.plan),
-    names.VCPUS: lambda vmi, _launch, _excluded, _target: str(vmi.spec.domain.vcpus),
-    names.GUEST_MEMORY: lambda _vmi, launch, _excluded, _target: (
-        str(launch.memory.guest) if launch.memory.most else None
-    ),
-    NETWORK_ANNOTATION: lambda _vmi, launch, _excluded, _target: (
-        None if launch.network is None else render_network(launch.network)
-    ),
-    DEFAULT_CONTAINER: lambda *_: COMPUTE,
-    names.EXCLUDED_NODES: lambda _vmi, _launch, excluded, _target: ",".join(sorted(excluded)) or None,
-    names.MIGRATION_JOB_NAME: lambda _vmi, _launch, _excluded, target: None if target is None else target.migration,
-}
-OWN_ANNOTATIONS = frozenset(_OWN_ANNOTATIONS)
+OWN_ANNOTATIONS = frozenset(
+    {
+        DEFAULT_CONTAINER,
+        NETWORK_ANNOTATION,
+        ONLY_ASK_TO_EVICT,
+        PLAN_ANNOTATION,
+        names.DOMAIN,
+        names.EXCLUDED_NODES,
+        names.GUEST_MEMORY,
+        names.MIGRATION_JOB_NAME,
+        names.VCPUS,
+    }
+)
 """Names of all annotations that come from the control plane. Others may be a user's."""
 
 
@@ -112,7 +107,6 @@ def _metadata(
 ) -> Json:
     meta = vmi.metadata
     job = {} if target is None else {names.MIGRATION_JOB: target.migration_uid}
-    own = {name: value(vmi, launch, excluded_nodes, target) for name, value in _OWN_ANNOTATIONS.items()}
     return {
         "name": launch.pod_name if target is None else target.pod_name,
         "namespace": meta.namespace,
@@ -126,10 +120,31 @@ def _metadata(
         },
         "annotations": {
             **passed_annotations(meta.annotations),
-            **{name: value for name, value in own.items() if value is not None},
+            **_own_annotations(vmi, launch, excluded_nodes, target),
         },
         "ownerReferences": [owner_reference(vmi)],
     }
+
+
+def _own_annotations(
+    vmi: VirtualMachineInstance, launch: Launch, excluded_nodes: Collection[str], target: Target | None
+) -> dict[str, str]:
+    annotations = {
+        names.DOMAIN: vmi.metadata.name,
+        ONLY_ASK_TO_EVICT: "",
+        PLAN_ANNOTATION: render_plan(launch.plan),
+        names.VCPUS: str(vmi.spec.domain.vcpus),
+        DEFAULT_CONTAINER: COMPUTE,
+    }
+    if launch.memory.most:
+        annotations[names.GUEST_MEMORY] = str(launch.memory.guest)
+    if launch.network is not None:
+        annotations[NETWORK_ANNOTATION] = render_network(launch.network)
+    if excluded_nodes:
+        annotations[names.EXCLUDED_NODES] = ",".join(sorted(excluded_nodes))
+    if target is not None:
+        annotations[names.MIGRATION_JOB_NAME] = target.migration
+    return annotations
 
 
 def _spec(vmi: VirtualMachineInstance, launch: Launch, excluded_nodes: Collection[str], target: Target | None) -> Json:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
@@ -20,6 +20,7 @@ from controlplane.engine.errors import ApiError
 from controlplane.engine.plan import Outcome, Plan, RefusedStep
 from controlplane.engine.ports import Clock
 from controlplane.engine.runner import Runner
+from tests.support.tasks import cancel_task
 from controlplane.engine.work_queue import WorkQueue
 
 WEB, DB = Key("default", "web"), Key("default", "db")
@@ -77,9 +78,7 @@ async def running(
     try:
         yield runner
     finally:
-        task.cancel()
-        with suppress(asyncio.CancelledError):
-            await task
+        await cancel_task(task)
 
 
 class CountingClock(SystemClock):
@@ -144,9 +143,7 @@ async def test_a_cancelled_reconcile_runs_again() -> None:
     again = asyncio.ensure_future(runner.run())
     async with asyncio.timeout(10):
         assert (await outcomes.get()).error is None
-    again.cancel()
-    with suppress(asyncio.CancelledError):
-        await again
+    await cancel_task(again)
     assert gate.inside == [WEB, WEB]
 
 

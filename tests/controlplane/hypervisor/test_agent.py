@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from contextlib import suppress
 
 import pytest
 
@@ -16,6 +15,7 @@ from controlplane.hypervisor.connection import Connection, open_connection
 from controlplane.hypervisor.domain import RESPONSE_LIMIT, Domain
 from controlplane.hypervisor.errors import HypervisorError, NotText, ResponseTooLong, TimedOut
 from tests.controlplane.hypervisor import hostile
+from tests.support.tasks import cancel_task
 from tests.controlplane.hypervisor.hostile import Hostile, Spawn
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.usefixtures("libvirt_loop")]
@@ -72,9 +72,7 @@ async def test_a_command_without_an_answer_leaves_no_thread(
             await asking
     else:
         await asyncio.sleep(PATIENCE_SECONDS / 4)
-        asking.cancel()
-        with suppress(asyncio.CancelledError):
-            await asking
+        await cancel_task(asking)
     async with asyncio.timeout(10):
         while [thread for thread in threading.enumerate() if "ask the agent" in thread.name]:  # noqa: ASYNC110
             await asyncio.sleep(0.01)

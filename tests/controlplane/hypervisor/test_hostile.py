@@ -30,6 +30,7 @@ from controlplane.hypervisor.partial_messages import PARTIAL_MESSAGES_EXCEEDED, 
 from controlplane.hypervisor.receive_quota import PEER_DOES_NOT_READ, RECEIVE_QUOTA_EXCEEDED, ReceiveQuota
 from controlplane.hypervisor.transport import BLOCKED_BY_PEER
 from tests.controlplane.hypervisor import hostile
+from tests.support.tasks import cancel_task
 from tests.controlplane.hypervisor.hostile import Behaviour, Hostile, Spawn
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.usefixtures("libvirt_loop")]
@@ -176,9 +177,7 @@ async def test_a_connection_that_opens_after_its_caller_left_is_closed_off_the_l
     census = Census(server)
     opening = asyncio.create_task(open_connection(server.uri))
     await asyncio.to_thread(is_asked.wait)
-    opening.cancel()
-    with suppress(asyncio.CancelledError):
-        await opening
+    await cancel_task(opening)
     may_answer.set()
     await census.is_as_before()
 

@@ -24,6 +24,7 @@ from controlplane.kube.leader import (
     Wait,
     decide,
 )
+from tests.support.tasks import cancel_task
 from tests.controlplane.kube.virtual import MemoryApi, SlowApi, VirtualTime
 
 KEY = Key("kubevirt", "virt-controller")
@@ -313,9 +314,7 @@ async def test_a_stalled_event_loop_or_a_suspended_host_ends_the_process() -> No
         await ended.wait()
 
     assert exits == [EXIT_LATE]
-    running.cancel()
-    with suppress(asyncio.CancelledError):
-        await running
+    await cancel_task(running)
 
 
 async def test_a_leader_that_wakes_after_its_deadline_does_not_give_the_lease_back(election: Election) -> None:

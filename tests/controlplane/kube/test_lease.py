@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
 
 import pytest
 
 from controlplane.api.objects.resources import Key
 from controlplane.engine.errors import Unavailable
 from controlplane.kube.lease import Heartbeat, render_time
+from tests.support.tasks import cancel_task
 from tests.controlplane.kube.virtual import MemoryApi, SlowApi, VirtualTime
 
 KEY = Key("kubevirt", "virt-handler-n1")
@@ -79,9 +79,7 @@ async def test_a_failed_heartbeat_is_retried_soon_and_logged_once(caplog: pytest
     await time.advance(2.1)
     assert heartbeat.last_beat is not None
     assert heartbeat.last_beat > time.seconds - 2.1
-    running.cancel()
-    with suppress(asyncio.CancelledError):
-        await running
+    await cancel_task(running)
 
 
 async def test_a_heartbeat_after_a_silence_longer_than_the_lease_announces_it() -> None:

@@ -22,6 +22,7 @@ from controlplane.kube.errors import NOT_SERVED, RESOURCE_VERSION_TOO_LARGE, cau
 from controlplane.kube.transport import Transport
 from controlplane.kube.watch import Timing, WatchCache
 from lab import Lab
+from tests.support.tasks import cancel_task
 from lab.cluster import faults
 
 pytestmark = pytest.mark.component
@@ -116,9 +117,7 @@ async def cached(client: Client, **timing: float) -> AsyncIterator[WatchCache]:
             await cache.wait_synced()
         yield cache
     finally:
-        running.cancel()
-        with suppress(asyncio.CancelledError):
-            await running
+        await cancel_task(running)
 
 
 async def until(cache: WatchCache, is_so: Callable[[], bool], seconds: float = 20) -> None:

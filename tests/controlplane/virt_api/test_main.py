@@ -11,7 +11,6 @@ import logging
 import os
 import signal
 from collections.abc import AsyncIterator
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -26,6 +25,7 @@ from controlplane.virt_api.http.routes import EVICTION
 from controlplane.virt_api.settings import SECRET_NAME, Settings
 from tests.controlplane.kube import fake_api
 from tests.controlplane.kube.fake_api import FakeApi
+from tests.support.tasks import cancel_task
 from tests.controlplane.virt_api.served import (
     CLIENTS,
     USER,
@@ -89,9 +89,7 @@ async def virt_api(
         started = Process(served, caplog)
         yield started
         if started.task is not None:
-            started.task.cancel()
-            with suppress(asyncio.CancelledError):
-                await started.task
+            await cancel_task(started.task)
 
 
 async def test_only_configured_webhook_clients_may_send_reviews(virt_api: Process) -> None:

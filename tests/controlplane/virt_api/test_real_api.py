@@ -53,6 +53,7 @@ from controlplane.virt_controller.certificates.run import run as run_certificate
 from lab import Lab
 from lab.programs.ensure import ensure_programs
 from lab.progress import silent
+from tests.support.tasks import cancel_task
 from tests.controlplane.virt_api.test_manifests import render
 
 pytestmark = pytest.mark.component
@@ -246,9 +247,7 @@ async def wait_served(lab: Lab, directory: Path) -> None:
             while not all(is_available(cache, f"{version}.subresources.kubevirt.io") for version in ("v1", "v1alpha3")):
                 changed.clear()
                 await changed.wait()
-        running.cancel()
-        with suppress(asyncio.CancelledError):
-            await running
+        await cancel_task(running)
 
 
 def is_available(cache: WatchCache, name: str) -> bool:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from controlplane.api.objects.resources import LEASE, Key
@@ -15,6 +15,7 @@ from controlplane.virt_controller.process import COMPONENT, Process
 from controlplane.virt_controller.settings import Settings
 from tests.controlplane.kube.fake_api import Json, a_client
 from tests.controlplane.kube.late_api import LateApi, settle, until
+from tests.support.tasks import cancel_task
 from tests.controlplane.kube.virtual import VirtualTime
 
 NAMESPACE = "kubevirt"
@@ -63,6 +64,4 @@ async def running(api: LateApi, settings: Settings = SETTINGS) -> AsyncIterator[
             await virt_controller.until(lambda: api.seen)  # a thread starts the listeners
             yield virt_controller
         finally:
-            task.cancel()
-            with suppress(asyncio.CancelledError):
-                await task
+            await cancel_task(task)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from controlplane.api.objects.resources import (
@@ -22,6 +22,7 @@ from tests.controlplane.kube.fake_api import Json, a_client
 from tests.controlplane.kube.late_api import LateApi, until
 from tests.controlplane.virt_handler.builders import NODE as NAME
 from tests.controlplane.virt_handler.fakes import FakeLibvirtd, LauncherFiles
+from tests.support.tasks import cancel_task
 from tests.controlplane.virt_handler.node.virt_node import VirtNode
 
 WEB, POD_KEY, NODE_KEY = Key("default", "web"), Key("default", "pod"), Key("", NAME)
@@ -68,7 +69,5 @@ class Stage:
                 await self.until(lambda: self.api.seen)
                 yield
             finally:
-                self.task.cancel()
-                with suppress(asyncio.CancelledError):
-                    await self.task
+                await cancel_task(self.task)
                 self.libvirtd.hang_up()

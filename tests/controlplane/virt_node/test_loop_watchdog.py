@@ -7,7 +7,6 @@ import asyncio
 import faulthandler
 import subprocess
 import sys
-from contextlib import suppress
 
 import pytest
 
@@ -16,6 +15,7 @@ from tests.controlplane.virt_handler.fakes import until
 
 STUCK = """
 import asyncio, threading
+from tests.support.tasks import cancel_task
 from controlplane.virt_node.loop_watchdog import exit_when_loop_hangs
 
 async def run():
@@ -40,7 +40,5 @@ async def test_a_running_loop_does_not_exit(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(faulthandler, "cancel_dump_traceback_later", lambda: calls.append("done"))
     task = asyncio.create_task(exit_when_loop_hangs(0.003))
     await until(lambda: len(calls) == 3, "three turns")
-    task.cancel()
-    with suppress(asyncio.CancelledError):
-        await task
+    await cancel_task(task)
     assert [*dict.fromkeys(calls)] == ["0.003 True", "done"]

@@ -12,7 +12,7 @@ import os
 import socket
 import stat
 from collections.abc import AsyncIterator
-from contextlib import ExitStack, asynccontextmanager, suppress
+from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -41,6 +41,7 @@ from controlplane.virt_node import server as server_module
 from controlplane.virt_node.server import CONNECTIONS, listen, serve, serve_connection
 from controlplane.virt_node.service import Reply
 from tests.controlplane.links.node.lingering import give_away, is_refused, lingering, old_kernel
+from tests.support.tasks import cancel_task
 from tests.controlplane.virt_handler.fakes import until
 
 __all__ = ["old_kernel"]
@@ -90,9 +91,7 @@ class Handler:
 
     async def close(self) -> None:
         self.socket.close()
-        self.task.cancel()
-        with suppress(asyncio.CancelledError):
-            await self.task
+        await cancel_task(self.task)
 
 
 @pytest.fixture
@@ -237,9 +236,7 @@ async def serving(path: Path, service: Slow, uid: int) -> AsyncIterator[None]:
     server = listen(path, OURS)
     task = asyncio.create_task(serve(server, service, CurrentNodeState(NodeState()), uid))  # type: ignore[arg-type]
     yield
-    task.cancel()
-    with suppress(asyncio.CancelledError):
-        await task
+    await cancel_task(task)
     server.close()
 
 

@@ -16,6 +16,7 @@ import pytest
 
 from controlplane.virt_node.inotify import NotYet
 from controlplane.virt_node.workers import Workers
+from tests.support.tasks import cancel_task
 from tests.controlplane.virt_handler.fakes import until
 
 
@@ -80,9 +81,7 @@ async def test_cancelled_requests_start_no_second_thread(stall: Stall) -> None:
     for _unused in range(200):
         request = asyncio.create_task(workers.run("hostile", stall, os.close))
         await asyncio.sleep(0)
-        request.cancel()
-        with suppress(asyncio.CancelledError):
-            await request
+        await cancel_task(request)
     assert (stall.begun, threads()) == (1, 1)
     stall.end()
     await until(lambda: threads() == 0, "its end")

@@ -69,7 +69,7 @@ def test_list_and_build_get_the_same_settings(tmp_path: Path) -> None:
     assert f"build -v {shared} -o {tmp_path}/out/etcd ." in built
 
 
-@pytest.mark.parametrize(("set_to", "used"), [(None, "400"), ("50", "50")], ids=["default", "user's"])
+@pytest.mark.parametrize(("set_to", "used"), [(None, "off"), ("50", "50")], ids=["default", "user's"])
 def test_gogc_has_a_default_that_the_user_can_override(
     set_to: str | None, used: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -23,6 +22,7 @@ from controlplane.virt_controller.reporting.events import (
     Regarding,
 )
 from tests.controlplane.stories.stage import Stage, Users, a_vm
+from tests.support.tasks import cancel_task
 from tests.support.clock import SimulatedClock
 
 WEB = Regarding(VIRTUAL_MACHINE, Key("default", "web"), "u1")
@@ -50,9 +50,7 @@ async def sent(recorder: EventRecorder, turns: int = 20) -> None:
     task = asyncio.ensure_future(recorder.run())
     for _unused in range(turns):
         await asyncio.sleep(0)
-    task.cancel()
-    with suppress(asyncio.CancelledError):
-        await task
+    await cancel_task(task)
 
 
 def a_recorder(api: Any, clock: SimulatedClock) -> EventRecorder:

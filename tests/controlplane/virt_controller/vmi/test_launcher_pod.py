@@ -16,7 +16,7 @@ import yaml
 from controlplane.api.launch_plan import parse_plan
 from controlplane.api.objects.claim import PersistentVolumeClaim
 from controlplane.api.objects.decode import decode, decode_kubevirt
-from controlplane.virt_controller.vmi.launcher_pod import build_launcher_pod
+from controlplane.virt_controller.vmi.launcher_pod import OWN_ANNOTATIONS, Target, build_launcher_pod
 from tests.controlplane.virt_controller.builders import a_vmi
 
 GOLDEN = Path(__file__).parent.parent.parent / "golden" / "launcher_pod"
@@ -126,6 +126,23 @@ def test_the_pod_passes_the_restricted_profile(case: tuple[dict[str, Any], dict[
     assert kinds <= {"emptyDir", "downwardAPI", "image", "secret", "persistentVolumeClaim"}
     safe = {"net.ipv4.ip_unprivileged_port_start"}
     assert {sysctl["name"] for sysctl in spec["securityContext"].get("sysctls", ())} <= safe
+
+
+def test_the_list_of_own_annotations_is_complete() -> None:
+    """A Pod with every annotation and none of a user: a target of a VMI with an interface and memory to plug."""
+    spec = {
+        "domain": {"memory": {"guest": "1Gi", "maxGuest": "2Gi"}, "devices": NIC},
+        "networks": [{"name": "default", "pod": {}}],
+    }
+    pod = build_launcher_pod(
+        a_vmi(spec=spec),
+        attempt=1,
+        image="launcher:1",
+        configuration=decode_kubevirt({}).spec.configuration,
+        excluded_nodes=("node-2",),
+        target=Target(pod_name="target", migration="move", migration_uid="5d0c", node_selector={}),
+    )
+    assert set(pod["metadata"]["annotations"]) == OWN_ANNOTATIONS
 
 
 def test_user_data_reaches_the_launcher_unchanged_and_not_by_environment() -> None:

@@ -10,7 +10,7 @@ import json
 import os
 import socket
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from typing import Any
 
 from controlplane.domain.state import State
@@ -22,6 +22,7 @@ from controlplane.virt_handler.node.virt_node_client import NodeClient
 from controlplane.virt_handler.vmi.ports import NO_INPUTS, OperationInputs
 from controlplane.virt_handler.vmi.world import LauncherStatus, Operation
 from tests.controlplane.virt_handler.builders import RUNNING, VMI_UID, a_pod, domain_text
+from tests.support.tasks import cancel_task
 from tests.controlplane.virt_handler.fakes import FakeClock, FakeConnection, FakeGuest, FakeLibvirtd
 
 
@@ -105,6 +106,4 @@ class SessionStage:
         try:
             yield
         finally:
-            task.cancel()
-            with suppress(asyncio.CancelledError):
-                await task
+            await cancel_task(task)

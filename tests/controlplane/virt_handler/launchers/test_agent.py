@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
@@ -19,6 +19,7 @@ from controlplane.virt_handler.launchers import agent as agent_module
 from controlplane.virt_handler.launchers import pace
 from controlplane.virt_handler.launchers.agent import FRESH_SECONDS, Agent, NoAgent
 from tests.controlplane.virt_handler.builders import VMI_UID, domain_text
+from tests.support.tasks import cancel_task
 from tests.controlplane.virt_handler.fakes import FakeAgent, FakeClock, FakeConnection, FakeGuest, FakeLibvirtd, until
 
 ALL = [words.INFO, words.OS, words.FREEZE_STATUS, words.INTERFACES]
@@ -56,9 +57,7 @@ class Stage:
         try:
             yield
         finally:
-            task.cancel()
-            with suppress(asyncio.CancelledError):
-                await task
+            await cancel_task(task)
 
     async def rounds(self, number: int) -> None:
         await until(lambda: len(self.states) >= number, f"{number} rounds")

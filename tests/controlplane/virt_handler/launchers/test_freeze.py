@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator
-from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -23,6 +22,7 @@ from controlplane.virt_handler.launchers.agent import Agent
 from controlplane.virt_handler.launchers.freeze import Freeze
 from controlplane.virt_handler.vmi.ports import NoContact, VerbRefused
 from tests.controlplane.virt_handler.builders import VMI_UID, domain_text
+from tests.support.tasks import cancel_task
 from tests.controlplane.virt_handler.fakes import FakeAgent, FakeClock, FakeConnection, FakeLibvirtd, until
 
 
@@ -83,9 +83,7 @@ async def stage() -> AsyncIterator[Stage]:
     await stage.connect()
     yield stage
     for task in tasks:
-        task.cancel()
-        with suppress(asyncio.CancelledError):
-            await task
+        await cancel_task(task)
 
 
 async def test_a_freeze_and_a_thaw_by_a_user_are_published(stage: Stage) -> None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import suppress
 
 import pytest
 
@@ -22,6 +21,7 @@ from controlplane.virt_handler.vmi.ports import CannotLook, NoContact, Operation
 from controlplane.virt_handler.vmi.world import NodeTrouble, PrepareNetwork, Traces
 from tests.controlplane.virt_handler.builders import POD_UID, VMI_UID, a_vmi, pod_object
 from tests.controlplane.virt_handler.fakes import FakeCache, FakeClock, FakeLibvirtd, until
+from tests.support.tasks import cancel_task
 from tests.controlplane.virt_handler.launchers.session_stage import FakeNode
 
 POD = Key("default", f"virt-launcher-web-{POD_UID[:4]}")
@@ -114,9 +114,7 @@ async def stage() -> AsyncIterator[Stage]:
     task = asyncio.create_task(stage.registry.run())
     await asyncio.sleep(0)
     yield stage
-    task.cancel()
-    with suppress(asyncio.CancelledError):
-        await task
+    await cancel_task(task)
 
 
 async def test_pods_are_known_once_they_are_listed_and_processed(stage: Stage) -> None:

@@ -9,7 +9,7 @@ import asyncio
 import os
 import socket
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 
 from controlplane.links.node.messages import NodeState
 from controlplane.links.node.node_state import CurrentNodeState
@@ -19,6 +19,7 @@ from controlplane.virt_node.inotify import Inotify
 from controlplane.virt_node.launcher_dir import PodsDirectory
 from controlplane.virt_node.server import serve_connection
 from controlplane.virt_node.service import Service
+from tests.support.tasks import cancel_task
 from tests.controlplane.virt_handler.fakes import FakeNetwork, FakeProc
 
 
@@ -29,9 +30,7 @@ async def linked(client: NodeClient) -> AsyncIterator[None]:
     try:
         yield
     finally:
-        link.cancel()
-        with suppress(asyncio.CancelledError):
-            await link
+        await cancel_task(link)
 
 
 class VirtNode:
@@ -67,9 +66,7 @@ class VirtNode:
         self.is_up = False
         while self.conversations:
             task = self.conversations.pop()
-            task.cancel()
-            with suppress(asyncio.CancelledError):
-                await task
+            await cancel_task(task)
 
     async def close(self) -> None:
         await self.kill()

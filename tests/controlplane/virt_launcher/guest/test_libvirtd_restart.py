@@ -8,11 +8,11 @@ from __future__ import annotations
 import asyncio
 import subprocess
 from collections.abc import Iterator
-from contextlib import suppress
 
 import pytest
 
 from controlplane.virt_launcher.guest import libvirtd_restart as restart
+from tests.support.tasks import cancel_task
 from controlplane.virt_launcher.guest.libvirtd_liveness import LibvirtdLiveness
 
 
@@ -50,9 +50,7 @@ def libvirtd(monkeypatch: pytest.MonkeyPatch) -> Iterator[Libvirtd]:
 
 
 async def end(task: asyncio.Task[None]) -> None:
-    task.cancel()
-    with suppress(asyncio.CancelledError):
-        await task
+    await cancel_task(task)
 
 
 async def test_a_libvirtd_that_dies_is_replaced(libvirtd: Libvirtd) -> None:

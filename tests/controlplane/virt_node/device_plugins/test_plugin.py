@@ -6,9 +6,9 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
 
 from controlplane.virt_node.device_plugins.device import KVM
+from tests.support.tasks import cancel_task
 from controlplane.virt_node.device_plugins.plugin import Plugin, Service
 
 
@@ -23,9 +23,7 @@ class Stream:
 
 
 async def end(watching: asyncio.Task[None]) -> None:
-    watching.cancel()
-    with suppress(asyncio.CancelledError):
-        await watching
+    await cancel_task(watching)
 
 
 async def test_a_registration_lasts_while_any_stream_is_open() -> None:
