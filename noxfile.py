@@ -27,13 +27,14 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 os.environ.setdefault("MYPY_CACHE_DIR", str(Cache.from_environment().root / "mypy"))  # a fresh clone is warm, too
 
 nox.options.default_venv_backend = "none"
-SESSIONS = "texts unit mutation images component lab e2e molecule"
+SESSIONS = "texts unit mutation images component lab clusters"
 TEXTS = "lint docs sanity galaxy"
 """Sessions of one thread each, the longest first."""
+CLUSTERS = "e2e molecule"
+"""Sessions that wait for labs half of their time."""
 nox.options.sessions = SESSIONS.split()
 
-PYTEST = ("python", "-m", "pytest", "-q", "--durations=10", "--timeout=900")
-"""The longest test takes five minutes. A hung test ends, and is named, before the whole run is ended."""
+PYTEST = ("python", "-m", "pytest", "-q", "--durations=10")
 SIDE_BY_SIDE = ("-n", "2", "--dist", "loadfile", "--no-loadscope-reorder")
 """Two files at a time, in the order of collection: their labs differ by name."""
 SIMULATION = ("python", "-m", "tests.controlplane.simulation", "--workers", "2")
@@ -141,6 +142,12 @@ def lab(session: nox.Session) -> None:
 
 
 @nox.session
+def clusters(session: nox.Session) -> None:
+    """Run the checks on clusters at the same time: Molecule alone leaves a core idle."""
+    session.run("python", "-m", "tests.two_at_a_time", *CLUSTERS.split())
+
+
+@nox.session
 def e2e(session: nox.Session) -> None:
     """End to end: guests that boot on a lab, faults, malformed VMs, budgets."""
     session.run(*PYTEST, *SIDE_BY_SIDE, "-m", f"lab and {BY_DAY}", "tests/e2e", *session.posargs)
@@ -148,7 +155,7 @@ def e2e(session: nox.Session) -> None:
 
 @nox.session
 def molecule(session: nox.Session) -> None:
-    """Every role's scenario, each twice, on labs of their own, two at a time."""
+    """Run Molecule's scenarios of the day, each twice."""
     session.run("python", "-m", "tests.molecule", *session.posargs)
 
 

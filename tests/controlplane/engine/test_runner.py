@@ -20,8 +20,8 @@ from controlplane.engine.errors import ApiError
 from controlplane.engine.plan import Outcome, Plan, RefusedStep
 from controlplane.engine.ports import Clock
 from controlplane.engine.runner import Runner
-from tests.support.tasks import cancel_task
 from controlplane.engine.work_queue import WorkQueue
+from tests.support.tasks import cancel_task
 
 WEB, DB = Key("default", "web"), Key("default", "db")
 

@@ -15,8 +15,8 @@ from controlplane.hypervisor.connection import Connection, open_connection
 from controlplane.hypervisor.domain import RESPONSE_LIMIT, Domain
 from controlplane.hypervisor.errors import HypervisorError, NotText, ResponseTooLong, TimedOut
 from tests.controlplane.hypervisor import hostile
-from tests.support.tasks import cancel_task
 from tests.controlplane.hypervisor.hostile import Hostile, Spawn
+from tests.support.tasks import cancel_task
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.usefixtures("libvirt_loop")]
 

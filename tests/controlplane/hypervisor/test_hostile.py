@@ -30,8 +30,8 @@ from controlplane.hypervisor.partial_messages import PARTIAL_MESSAGES_EXCEEDED, 
 from controlplane.hypervisor.receive_quota import PEER_DOES_NOT_READ, RECEIVE_QUOTA_EXCEEDED, ReceiveQuota
 from controlplane.hypervisor.transport import BLOCKED_BY_PEER
 from tests.controlplane.hypervisor import hostile
-from tests.support.tasks import cancel_task
 from tests.controlplane.hypervisor.hostile import Behaviour, Hostile, Spawn
+from tests.support.tasks import cancel_task
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.usefixtures("libvirt_loop")]
 

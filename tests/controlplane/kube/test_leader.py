@@ -24,8 +24,8 @@ from controlplane.kube.leader import (
     Wait,
     decide,
 )
-from tests.support.tasks import cancel_task
 from tests.controlplane.kube.virtual import MemoryApi, SlowApi, VirtualTime
+from tests.support.tasks import cancel_task
 
 KEY = Key("kubevirt", "virt-controller")
 TERMS = ElectionTiming()

@@ -10,8 +10,8 @@ import pytest
 from controlplane.api.objects.resources import Key
 from controlplane.engine.errors import Unavailable
 from controlplane.kube.lease import Heartbeat, render_time
-from tests.support.tasks import cancel_task
 from tests.controlplane.kube.virtual import MemoryApi, SlowApi, VirtualTime
+from tests.support.tasks import cancel_task
 
 KEY = Key("kubevirt", "virt-handler-n1")
 

@@ -22,8 +22,8 @@ from controlplane.kube.errors import NOT_SERVED, RESOURCE_VERSION_TOO_LARGE, cau
 from controlplane.kube.transport import Transport
 from controlplane.kube.watch import Timing, WatchCache
 from lab import Lab
-from tests.support.tasks import cancel_task
 from lab.cluster import faults
+from tests.support.tasks import cancel_task
 
 pytestmark = pytest.mark.component
 

@@ -25,7 +25,6 @@ from controlplane.virt_api.http.routes import EVICTION
 from controlplane.virt_api.settings import SECRET_NAME, Settings
 from tests.controlplane.kube import fake_api
 from tests.controlplane.kube.fake_api import FakeApi
-from tests.support.tasks import cancel_task
 from tests.controlplane.virt_api.served import (
     CLIENTS,
     USER,
@@ -35,6 +34,7 @@ from tests.controlplane.virt_api.served import (
     authentication,
     secret,
 )
+from tests.support.tasks import cancel_task
 
 PAIR = f"/api/v1/namespaces/kubevirt/secrets/{SECRET_NAME}"
 CONFIG_MAP = f"/api/v1/namespaces/kube-system/configmaps/{AUTHENTICATION.name}"

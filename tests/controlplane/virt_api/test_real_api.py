@@ -53,8 +53,8 @@ from controlplane.virt_controller.certificates.run import run as run_certificate
 from lab import Lab
 from lab.programs.ensure import ensure_programs
 from lab.progress import silent
-from tests.support.tasks import cancel_task
 from tests.controlplane.virt_api.test_manifests import render
+from tests.support.tasks import cancel_task
 
 pytestmark = pytest.mark.component
 

@@ -15,8 +15,8 @@ from controlplane.virt_controller.process import COMPONENT, Process
 from controlplane.virt_controller.settings import Settings
 from tests.controlplane.kube.fake_api import Json, a_client
 from tests.controlplane.kube.late_api import LateApi, settle, until
-from tests.support.tasks import cancel_task
 from tests.controlplane.kube.virtual import VirtualTime
+from tests.support.tasks import cancel_task
 
 NAMESPACE = "kubevirt"
 SETTINGS = Settings(

@@ -22,8 +22,8 @@ from tests.controlplane.kube.fake_api import Json, a_client
 from tests.controlplane.kube.late_api import LateApi, until
 from tests.controlplane.virt_handler.builders import NODE as NAME
 from tests.controlplane.virt_handler.fakes import FakeLibvirtd, LauncherFiles
-from tests.support.tasks import cancel_task
 from tests.controlplane.virt_handler.node.virt_node import VirtNode
+from tests.support.tasks import cancel_task
 
 WEB, POD_KEY, NODE_KEY = Key("default", "web"), Key("default", "pod"), Key("", NAME)
 NAMESPACE = "kubevirt"

@@ -12,10 +12,10 @@ import pytest
 
 from controlplane.virt_node.loop_watchdog import exit_when_loop_hangs
 from tests.controlplane.virt_handler.fakes import until
+from tests.support.tasks import cancel_task
 
 STUCK = """
 import asyncio, threading
-from tests.support.tasks import cancel_task
 from controlplane.virt_node.loop_watchdog import exit_when_loop_hangs
 
 async def run():

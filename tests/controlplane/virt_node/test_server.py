@@ -41,8 +41,8 @@ from controlplane.virt_node import server as server_module
 from controlplane.virt_node.server import CONNECTIONS, listen, serve, serve_connection
 from controlplane.virt_node.service import Reply
 from tests.controlplane.links.node.lingering import give_away, is_refused, lingering, old_kernel
-from tests.support.tasks import cancel_task
 from tests.controlplane.virt_handler.fakes import until
+from tests.support.tasks import cancel_task
 
 __all__ = ["old_kernel"]
 

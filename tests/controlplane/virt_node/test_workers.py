@@ -16,8 +16,8 @@ import pytest
 
 from controlplane.virt_node.inotify import NotYet
 from controlplane.virt_node.workers import Workers
-from tests.support.tasks import cancel_task
 from tests.controlplane.virt_handler.fakes import until
+from tests.support.tasks import cancel_task
 
 
 class Stall:

@@ -22,8 +22,8 @@ from controlplane.virt_controller.reporting.events import (
     Regarding,
 )
 from tests.controlplane.stories.stage import Stage, Users, a_vm
-from tests.support.tasks import cancel_task
 from tests.support.clock import SimulatedClock
+from tests.support.tasks import cancel_task
 
 WEB = Regarding(VIRTUAL_MACHINE, Key("default", "web"), "u1")
 OTHER = Regarding(VIRTUAL_MACHINE, Key("default", "db"), "u2")

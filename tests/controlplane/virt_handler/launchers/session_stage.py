@@ -22,8 +22,8 @@ from controlplane.virt_handler.node.virt_node_client import NodeClient
 from controlplane.virt_handler.vmi.ports import NO_INPUTS, OperationInputs
 from controlplane.virt_handler.vmi.world import LauncherStatus, Operation
 from tests.controlplane.virt_handler.builders import RUNNING, VMI_UID, a_pod, domain_text
-from tests.support.tasks import cancel_task
 from tests.controlplane.virt_handler.fakes import FakeClock, FakeConnection, FakeGuest, FakeLibvirtd
+from tests.support.tasks import cancel_task
 
 
 async def nowhere() -> socket.socket:

@@ -19,8 +19,8 @@ from controlplane.virt_handler.launchers import agent as agent_module
 from controlplane.virt_handler.launchers import pace
 from controlplane.virt_handler.launchers.agent import FRESH_SECONDS, Agent, NoAgent
 from tests.controlplane.virt_handler.builders import VMI_UID, domain_text
-from tests.support.tasks import cancel_task
 from tests.controlplane.virt_handler.fakes import FakeAgent, FakeClock, FakeConnection, FakeGuest, FakeLibvirtd, until
+from tests.support.tasks import cancel_task
 
 ALL = [words.INFO, words.OS, words.FREEZE_STATUS, words.INTERFACES]
 

@@ -22,8 +22,8 @@ from controlplane.virt_handler.launchers.agent import Agent
 from controlplane.virt_handler.launchers.freeze import Freeze
 from controlplane.virt_handler.vmi.ports import NoContact, VerbRefused
 from tests.controlplane.virt_handler.builders import VMI_UID, domain_text
-from tests.support.tasks import cancel_task
 from tests.controlplane.virt_handler.fakes import FakeAgent, FakeClock, FakeConnection, FakeLibvirtd, until
+from tests.support.tasks import cancel_task
 
 
 class Freezable(FakeAgent):

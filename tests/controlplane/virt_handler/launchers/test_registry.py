@@ -21,8 +21,8 @@ from controlplane.virt_handler.vmi.ports import CannotLook, NoContact, Operation
 from controlplane.virt_handler.vmi.world import NodeTrouble, PrepareNetwork, Traces
 from tests.controlplane.virt_handler.builders import POD_UID, VMI_UID, a_vmi, pod_object
 from tests.controlplane.virt_handler.fakes import FakeCache, FakeClock, FakeLibvirtd, until
-from tests.support.tasks import cancel_task
 from tests.controlplane.virt_handler.launchers.session_stage import FakeNode
+from tests.support.tasks import cancel_task
 
 POD = Key("default", f"virt-launcher-web-{POD_UID[:4]}")
 VMI = Key("default", "web")

@@ -19,8 +19,8 @@ from controlplane.virt_node.inotify import Inotify
 from controlplane.virt_node.launcher_dir import PodsDirectory
 from controlplane.virt_node.server import serve_connection
 from controlplane.virt_node.service import Service
-from tests.support.tasks import cancel_task
 from tests.controlplane.virt_handler.fakes import FakeNetwork, FakeProc
+from tests.support.tasks import cancel_task
 
 
 @asynccontextmanager

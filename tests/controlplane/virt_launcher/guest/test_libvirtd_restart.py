@@ -12,8 +12,8 @@ from collections.abc import Iterator
 import pytest
 
 from controlplane.virt_launcher.guest import libvirtd_restart as restart
-from tests.support.tasks import cancel_task
 from controlplane.virt_launcher.guest.libvirtd_liveness import LibvirtdLiveness
+from tests.support.tasks import cancel_task
 
 
 class Libvirtd:

@@ -8,8 +8,8 @@ from __future__ import annotations
 import asyncio
 
 from controlplane.virt_node.device_plugins.device import KVM
-from tests.support.tasks import cancel_task
 from controlplane.virt_node.device_plugins.plugin import Plugin, Service
+from tests.support.tasks import cancel_task
 
 
 class Stream:
