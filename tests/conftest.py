@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.failed import TOLD_LINES, note
+from tests.failed import SHOWN_LINES, note
 
 settings.register_profile("virtops", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("virtops")
@@ -20,11 +20,11 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
         return
     for kind in ("failed", "error"):
         for report in terminalreporter.stats.get(kind, ()):
-            note(report.nodeid, told(report.longreprtext))
+            note(report.nodeid, shown_lines(report.longreprtext))
 
 
-def told(text: str) -> list[str]:
+def shown_lines(text: str) -> list[str]:
     """Return the end of a failure: pytest's own lines of the error, and where it was raised."""
     lines = text.splitlines()
-    errors = [line for line in lines if line.startswith("E ")][:TOLD_LINES]
+    errors = [line for line in lines if line.startswith("E ")][:SHOWN_LINES]
     return [*errors, *lines[-1:]]

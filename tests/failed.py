@@ -9,11 +9,11 @@ from collections.abc import Iterable
 from pathlib import Path
 
 FAILED = Path(__file__).resolve().parent.parent / ".cache/failed-tests.txt"
-TOLD_LINES, TOLD_WIDTH = 12, 300
+SHOWN_LINES, SHOWN_WIDTH = 12, 300
 
 
 def note(name: str, lines: Iterable[str]) -> None:
     """Record a failure with the lines that show its reason."""
     FAILED.parent.mkdir(exist_ok=True)
     with FAILED.open("a", encoding="utf-8") as out:
-        out.write("\n".join([f"FAILED {name}", *(line[:TOLD_WIDTH] for line in lines)]) + "\n")
+        out.write("\n".join([f"FAILED {name}", *(line[:SHOWN_WIDTH] for line in lines)]) + "\n")

@@ -109,8 +109,8 @@ def main() -> int:
     credentials = os.environ.get("REGISTRY_CREDENTIALS", "")
     wanted = f"Basic {base64.b64encode(credentials.encode()).decode()}" if credentials else ""
     server = ThreadingHTTPServer((sys.argv[1], 0), partial(Handler, shelves, wanted))
-    told = Path(sys.argv[2])
-    half = told.with_suffix(".new")
+    report = Path(sys.argv[2])
+    half = report.with_suffix(".new")
     half.write_text(
         json.dumps(
             {
@@ -120,7 +120,7 @@ def main() -> int:
             }
         )
     )
-    half.rename(told)
+    half.rename(report)
     server.serve_forever()
     return 0
 

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from tests.failed import TOLD_LINES, note
+from tests.failed import SHOWN_LINES, note
 
 ROOT = Path(__file__).resolve().parent.parent
 AT_ONCE = 2
@@ -44,7 +44,7 @@ def main(sessions: Sequence[str]) -> int:
     def run(name: str) -> int:
         code, output = shown([sys.executable, "-m", "nox", "--session", name])
         if code:
-            note(name, output.splitlines()[-TOLD_LINES:])
+            note(name, output.splitlines()[-SHOWN_LINES:])
         return code
 
     with ThreadPoolExecutor(max_workers=AT_ONCE) as pool:

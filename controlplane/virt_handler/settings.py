@@ -44,13 +44,15 @@ class Settings:
 
 
 def read_settings(environment: Mapping[str, str]) -> Settings:
-    """Read NODE_NAME and POD_NAMESPACE (both required), POD_NAME, LOG_LEVEL, HEALTH_PORT, HEALTH_ADDRESS, DOOR_PORT,
-    NODE_SOCKET, SOCKETS, MIGRATION_NETWORK, CONTROL_PLANE_IMAGE and ON_CONTROL_PLANE ("true"). SettingsError.
+    """Read NODE_NAME and POD_NAMESPACE (both required), POD_NAME, LOG_LEVEL, HEALTH_PORT, HEALTH_ADDRESS,
+    ENDPOINT_PORT, NODE_SOCKET, SOCKETS, MIGRATION_NETWORK, CONTROL_PLANE_IMAGE and ON_CONTROL_PLANE ("true").
+
+    Raises SettingsError.
     """
     problems = [f"{name} is not set" for name in ("NODE_NAME", "POD_NAMESPACE") if not environment.get(name)]
     ports = {
         "HEALTH_PORT": environment.get("HEALTH_PORT", "8080"),
-        "DOOR_PORT": environment.get("DOOR_PORT", f"{PORT}"),
+        "ENDPOINT_PORT": environment.get("ENDPOINT_PORT", f"{PORT}"),
     }
     for name, port in ports.items():
         if not (port.isascii() and port.isdigit() and 0 < int(port) < 65536):
@@ -64,7 +66,7 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
         log_level=environment.get("LOG_LEVEL") or "INFO",
         port=int(ports["HEALTH_PORT"]),
         address=environment.get("HEALTH_ADDRESS", ""),
-        endpoint_port=int(ports["DOOR_PORT"]),
+        endpoint_port=int(ports["ENDPOINT_PORT"]),
         node_socket=environment.get("NODE_SOCKET") or layout.NODE_SOCKET,
         sockets=environment.get("SOCKETS") or layout.HANDLER_RUN,
         migration_network=environment.get("MIGRATION_NETWORK", ""),

@@ -66,7 +66,7 @@ RIGHTS: dict[str, Json] = {
         "containers": {
             "virt-api": {
                 "securityContext": CONFINED,
-                "told": OF_ITSELF,
+                "downward_api": OF_ITSELF,
                 "ports": [{"name": "https", "containerPort": 8443}],
             },
         },
@@ -78,7 +78,7 @@ RIGHTS: dict[str, Json] = {
         "containers": {
             "virt-controller": {
                 "securityContext": CONFINED,
-                "told": OF_ITSELF_AND_ITS_NODE,
+                "downward_api": OF_ITSELF_AND_ITS_NODE,
                 "ports": [{"name": "health", "containerPort": 8080}],
             },
         },
@@ -90,8 +90,8 @@ RIGHTS: dict[str, Json] = {
         "containers": {
             "virt-handler": {
                 "securityContext": CONFINED,
-                "told": OF_ITSELF_AND_ITS_NODE,
-                "ports": [{"name": "health", "containerPort": 8080}, {"name": "door", "containerPort": 8186}],
+                "downward_api": OF_ITSELF_AND_ITS_NODE,
+                "ports": [{"name": "health", "containerPort": 8080}, {"name": "endpoint", "containerPort": 8186}],
                 "volumeMounts": [
                     {"name": "node", "mountPath": "/run/virtops/node", "readOnly": True},
                     {"name": "migration", "mountPath": "/run/virtops/migration"},
@@ -134,7 +134,7 @@ RIGHTS: dict[str, Json] = {
         ],
     },
 }
-"""By workload. token: whether the kubelet mounts one; told: the fields of the Pod in its environment."""
+"""By workload. token: whether the kubelet mounts one; downward_api: the fields of the Pod in its environment."""
 
 
 def manifests() -> list[Json]:
@@ -158,7 +158,7 @@ def rights_of_container(container: Json) -> Json:
     rights = {key: value for key, value in container.items() if key not in NO_RIGHT_OF_A_CONTAINER}
     sources = [item["valueFrom"] for item in rights.pop("env", ()) if "valueFrom" in item]
     if sources:
-        rights["told"] = sorted(item.get("fieldRef", {}).get("fieldPath", str(item)) for item in sources)
+        rights["downward_api"] = sorted(item.get("fieldRef", {}).get("fieldPath", str(item)) for item in sources)
     return rights
 
 

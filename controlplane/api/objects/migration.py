@@ -45,7 +45,7 @@ class VirtualMachineInstanceMigrationStatus(Node, frozen=True, kw_only=True):
     phase_transition_timestamps: Annotated[tuple[PhaseTransition, ...], bounded(max_items=16)] = ()
     """When each phase was entered."""
     migration_state: MigrationState | None = None
-    """What the instance told of it, at last."""
+    """The last migrationState of the instance that is about this migration."""
 
 
 class VirtualMachineInstanceMigration(Object, frozen=True, kw_only=True):

@@ -41,7 +41,7 @@ class MigrationPolicySpec(Node, frozen=True, kw_only=True):
 
 
 class MigrationPolicyStatus(Node, frozen=True, kw_only=True):
-    """Nothing is told of a policy."""
+    """A policy has no status."""
 
 
 class MigrationPolicy(Object, frozen=True, kw_only=True):

@@ -24,7 +24,7 @@ _Port = Annotated[int, bounded(minimum=0, maximum=65535)]
 
 PRE_COPY, STOPPED = "PreCopy", "Paused"
 """Modes, upstream's words."""
-SAID_OF_STOPPED = "VMI was paused so that its migration can end"
+PAUSED_FOR_MIGRATION_MESSAGE = "VMI was paused so that its migration can end"
 """Message of the condition Paused of a guest that is stopped to be sent."""
 TUNNEL = 0
 """What the target's one port carries, in targetDirectMigrationNodePorts: all of a migration's connections."""

@@ -21,7 +21,7 @@ from prometheus_client.registry import Collector
 
 from controlplane.api.objects.phase import is_known_phase
 from controlplane.api.timestamps import read_timestamp
-from controlplane.virt_controller.metrics.migration_times import Moved, Moving, migration_times
+from controlplane.virt_controller.metrics.migration_times import InstanceMigration, MigrationState, migration_times
 
 GROUPS: dict[str, frozenset[str]] = {
     "starting": frozenset(
@@ -74,7 +74,7 @@ class _VmiStatus(msgspec.Struct, rename="camel"):
     phase: str = ""
     node_name: str = ""
     interfaces: list[_Interface] = []
-    migration_state: Moving | None = None
+    migration_state: MigrationState | None = None
 
 
 class _Vmi(msgspec.Struct):
@@ -108,9 +108,9 @@ class Machines(Collector):
         """Yield all metrics on the leader only: other replicas would count each machine again."""
         if self._is_leader():
             yield from vm_metrics(_read(self._vms(), _VM_DECODER))
-            moved: list[Moved] = []
-            yield from vmi_metrics(_read(self._vmis(), _VMI_DECODER), moved)
-            yield from migration_times(moved, self._migrations)
+            migrated: list[InstanceMigration] = []
+            yield from vmi_metrics(_read(self._vmis(), _VMI_DECODER), migrated)
+            yield from migration_times(migrated, self._migrations)
 
 
 def _read(cached: Iterable[bytes], decoder: msgspec.json.Decoder[Decoded]) -> Iterator[Decoded]:
@@ -157,8 +157,8 @@ def vm_metrics(vms: Iterable[_Vm]) -> Iterator[Metric]:
     yield from (info, created, *since.values())
 
 
-def vmi_metrics(vmis: Iterable[_Vmi], moved: list[Moved]) -> Iterator[Metric]:
-    """Yield the metrics of VMIs: phase, node and addresses. moved: collects the VMIs with a migration."""
+def vmi_metrics(vmis: Iterable[_Vmi], migrated: list[InstanceMigration]) -> Iterator[Metric]:
+    """Yield the metrics of VMIs: phase, node and addresses. migrated: collects the VMIs with a migration."""
     info = GaugeMetricFamily(
         "kubevirt_vmi_info",
         "Information about VirtualMachineInstances.",
@@ -180,7 +180,7 @@ def vmi_metrics(vmis: Iterable[_Vmi], moved: list[Moved]) -> Iterator[Metric]:
         for name, address in address_by_name.items():
             addresses.add_metric((*instance, name, address, "ExternalInterface"), 1)
         if status.migration_state is not None:
-            moved.append(Moved(instance, status.migration_state))
+            migrated.append(InstanceMigration(instance, status.migration_state))
     yield from (info, addresses)
 
 

@@ -20,7 +20,7 @@ NO_NAME = "<none>"
 _LABELS = ("node", "namespace", "name", "migration_name")
 
 
-class Moving(msgspec.Struct, rename="camel", gc=False):
+class MigrationState(msgspec.Struct, rename="camel", gc=False):
     """The fields of a VMI's migrationState that the metrics need."""
 
     migration_uid: str = ""
@@ -30,14 +30,14 @@ class Moving(msgspec.Struct, rename="camel", gc=False):
     failed: bool = False
 
 
-class Moved(NamedTuple):
+class InstanceMigration(NamedTuple):
     """A VMI (node, namespace, name) and its last migration."""
 
     instance: tuple[str, str, str]
-    moving: Moving
+    state: MigrationState
 
 
-def migration_times(moved: list[Moved], migrations: Callable[[], Iterable[bytes]]) -> Iterator[Metric]:
+def migration_times(migrated: list[InstanceMigration], migrations: Callable[[], Iterable[bytes]]) -> Iterator[Metric]:
     """Yield the metrics. Migrations are read only if a VMI has one to name."""
     starts = GaugeMetricFamily(
         "kubevirt_vmi_migration_start_time_seconds", "The time at which the migration started.", labels=_LABELS
@@ -47,9 +47,9 @@ def migration_times(moved: list[Moved], migrations: Callable[[], Iterable[bytes]
         "The time at which the migration ended.",
         labels=(*_LABELS, "status"),
     )
-    metadata = (migration.metadata for migration in read_migrations(migrations())) if moved else ()
+    metadata = (migration.metadata for migration in read_migrations(migrations())) if migrated else ()
     names = {meta.uid: meta.name for meta in metadata}
-    for instance, migration in moved:
+    for instance, migration in migrated:
         labels = (*instance, names.get(migration.migration_uid, NO_NAME))
         if (seconds := read_timestamp(migration.start_timestamp)) is not None:
             starts.add_metric(labels, seconds)
@@ -58,7 +58,7 @@ def migration_times(moved: list[Moved], migrations: Callable[[], Iterable[bytes]
     yield from (starts, ends)
 
 
-def _outcome(migration: Moving) -> str:
+def _outcome(migration: MigrationState) -> str:
     if not migration.completed:
         return ""
     return "failed" if migration.failed else "succeeded"

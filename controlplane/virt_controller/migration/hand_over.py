@@ -17,7 +17,7 @@ from controlplane.api.objects import conditions
 from controlplane.api.objects.decode import encode
 from controlplane.api.objects.meta import Condition
 from controlplane.api.objects.migration_policy import MigrationPolicy
-from controlplane.api.objects.migration_state import SAID_OF_STOPPED, STOPPED, MigrationState
+from controlplane.api.objects.migration_state import PAUSED_FOR_MIGRATION_MESSAGE, STOPPED, MigrationState
 from controlplane.api.objects.pod import Pod
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.virt_controller.migration.policy import merge
@@ -61,7 +61,7 @@ def _report_stopped(vmi: VirtualMachineInstance, now: str) -> dict[str, Any]:
         type=condition_types.PAUSED,
         status="True",
         reason=condition_types.PAUSED_BY_MONITOR,
-        message=SAID_OF_STOPPED,
+        message=PAUSED_FOR_MIGRATION_MESSAGE,
     )
     return {
         "conditions": [encode(condition) for condition in conditions.put(vmi.status.conditions, paused_by_monitor, now)]

@@ -24,7 +24,7 @@ DEADLINE_SECONDS = 60.0
 """How long an orphan that does not end blocks starts on its node: enough to destroy its domain three times."""
 
 
-class Moving(Struct, frozen=True, kw_only=True):
+class MigrationState(Struct, frozen=True, kw_only=True):
     target_pod_uid: str = msgspec.field(default="", name="targetPodUID")
     failed: bool = False
 
@@ -32,7 +32,7 @@ class Moving(Struct, frozen=True, kw_only=True):
 class RunStatus(Struct, frozen=True, kw_only=True):
     phase: str = ""
     active_pods: dict[str, str] = msgspec.field(default_factory=dict)
-    migration_state: Moving | None = None
+    migration_state: MigrationState | None = None
 
 
 class Run(Struct, frozen=True, kw_only=True):

@@ -38,7 +38,7 @@ from controlplane.virt_handler.vmi.migration_source import (
     is_user_pause_reported,
 )
 from controlplane.virt_handler.vmi.status_conditions import (
-    PATIENCE_SECONDS,
+    REPORT_AFTER_SECONDS,
     lasting_node_trouble,
     seconds_since_hand_over,
 )
@@ -222,11 +222,11 @@ def _prepare(world: World, launcher: Launcher, because: str) -> Plan[Action]:
 
 
 def _wait_for_contact(world: World) -> Plan[Action]:
-    """Reconcile again when PATIENCE_SECONDS are over, to report what the start waits for, and regularly after that."""
+    """Reconcile again after REPORT_AFTER_SECONDS, to report what the start waits for, and regularly after that."""
     if (waited := seconds_since_hand_over(world)) is None:
         return Plan()
-    remaining = PATIENCE_SECONDS - waited
-    return Plan(requeue_after=remaining if remaining > 0 else PATIENCE_SECONDS)
+    remaining = REPORT_AFTER_SECONDS - waited
+    return Plan(requeue_after=remaining if remaining > 0 else REPORT_AFTER_SECONDS)
 
 
 def _pause(world: World, launcher: Launcher) -> float:

@@ -9,7 +9,7 @@ from kubevirt_api import condition_types
 
 from controlplane.api.objects import conditions
 from controlplane.api.objects.meta import Condition
-from controlplane.api.objects.migration_state import SAID_OF_STOPPED
+from controlplane.api.objects.migration_state import PAUSED_FOR_MIGRATION_MESSAGE
 from controlplane.api.objects.phase import RUNNING, SCHEDULED
 from controlplane.api.objects.pod import reason_word, sanitize
 from controlplane.api.objects.readiness import readiness
@@ -26,12 +26,12 @@ from controlplane.virt_handler.vmi.user_requests import is_paused_by_user
 from controlplane.virt_handler.vmi.world import Action, NodeTrouble, PrepareNetwork, StartDomain, World
 
 TCG_MESSAGE = "QEMU emulates the processor (TCG): slow, and not an isolation boundary"
-PATIENCE_SECONDS = 30.0
+REPORT_AFTER_SECONDS = 30.0
 """After this time the VMI reports what its start waits for. A launcher connects half a second after the hand-over."""
 VIRT_NODE_NOT_READY = "VirtNodeNotReady"
 _PAUSES = {"user": condition_types.PAUSED_BY_USER, "ioerror": "PausedIOError"}
 _PAUSE_MESSAGES = {
-    condition_types.PAUSED_BY_MONITOR: SAID_OF_STOPPED,
+    condition_types.PAUSED_BY_MONITOR: PAUSED_FOR_MIGRATION_MESSAGE,
     condition_types.PAUSED_BY_USER: "VMI was paused by user",
     "PausedIOError": "VMI was paused, low-level IO error detected",
 }
@@ -182,7 +182,7 @@ def seconds_since_hand_over(world: World) -> float | None:
 
 def _waiting(world: World, liveness: Liveness) -> Condition | None:
     waited, launcher = seconds_since_hand_over(world), world.launcher
-    if not isinstance(liveness, Unknown) or waited is None or waited < PATIENCE_SECONDS:
+    if not isinstance(liveness, Unknown) or waited is None or waited < REPORT_AFTER_SECONDS:
         return None
     if world.node_trouble is not None:
         return _out_of_sync(VIRT_NODE_NOT_READY, f"waiting for virt-node on {world.node}: {world.node_trouble.why}")
@@ -197,7 +197,7 @@ def _waiting(world: World, liveness: Liveness) -> Condition | None:
 def lasting_node_trouble(world: World) -> NodeTrouble | None:
     """Return virt-node's trouble if it lasts. At each roll-out, virt-node is unreachable for a moment."""
     trouble = world.node_trouble
-    return trouble if trouble is not None and world.monotonic - trouble.since >= PATIENCE_SECONDS else None
+    return trouble if trouble is not None and world.monotonic - trouble.since >= REPORT_AFTER_SECONDS else None
 
 
 def _stale(world: World, liveness: Liveness, listed: conditions.Conditions) -> tuple[str, ...]:

@@ -21,11 +21,11 @@ from tests.support.tasks import cancel_task
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.usefixtures("libvirt_loop")]
 
 PING = '{"execute":"guest-ping"}'
-PATIENCE_SECONDS = 0.2
+TIMEOUT_SECONDS = 0.2
 
 
 async def reach(server: Hostile) -> tuple[Connection, Domain]:
-    connection = await open_connection(server.uri, deadline_seconds=PATIENCE_SECONDS)
+    connection = await open_connection(server.uri, deadline_seconds=TIMEOUT_SECONDS)
     guest = await connection.guest("web")
     assert guest is not None
     return connection, guest
@@ -71,7 +71,7 @@ async def test_a_command_without_an_answer_leaves_no_thread(
         with pytest.raises(TimedOut, match="cannot ask the agent of domain web: no answer within"):
             await asking
     else:
-        await asyncio.sleep(PATIENCE_SECONDS / 4)
+        await asyncio.sleep(TIMEOUT_SECONDS / 4)
         await cancel_task(asking)
     async with asyncio.timeout(10):
         while [thread for thread in threading.enumerate() if "ask the agent" in thread.name]:  # noqa: ASYNC110

@@ -35,7 +35,7 @@ from tests.support.tasks import cancel_task
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.usefixtures("libvirt_loop")]
 
-PATIENCE_SECONDS = 0.3
+TIMEOUT_SECONDS = 0.3
 """The deadline of every call to the attacker; 10 s in production."""
 ENDLESS_SECONDS = 600.0
 RESCUE_SECONDS = 30.0
@@ -100,7 +100,7 @@ async def start(at: Connection) -> None:
     await guest.start()
 
 
-async def fall_into(server: Hostile, patience: float = PATIENCE_SECONDS) -> None:
+async def fall_into(server: Hostile, patience: float = TIMEOUT_SECONDS) -> None:
     """Make all calls that virt-handler makes to a launcher, then listen for events until a failure or timeout."""
     connection = await open_connection(server.uri, deadline_seconds=patience)
     try:
@@ -183,7 +183,7 @@ async def test_a_connection_that_opens_after_its_caller_left_is_closed_off_the_l
 
 
 async def test_a_timed_out_call_closes_its_connection(spawn: Spawn) -> None:
-    connection = await open_connection(spawn(hostile.deaf_to(hostile.LOOKUP)).uri, deadline_seconds=PATIENCE_SECONDS)
+    connection = await open_connection(spawn(hostile.deaf_to(hostile.LOOKUP)).uri, deadline_seconds=TIMEOUT_SECONDS)
     with pytest.raises(TimedOut, match=r"cannot look up domain web: no answer within 0\.3 s"):
         await connection.guest("web")
     assert await connection.events.get() == ConnectionClosed("it did not answer in time")

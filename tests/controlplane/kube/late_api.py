@@ -17,7 +17,7 @@ from tests.controlplane.kube.fake_api import FakeApi, Json
 
 ROUNDS = 300
 """Iterations of the event loop: enough for everything in flight over loopback, and its consequences."""
-PATIENCE_SECONDS = 10.0
+TIMEOUT_SECONDS = 10.0
 
 
 @dataclass
@@ -76,7 +76,7 @@ class LateApi(FakeApi):
 
 async def until(holds: Callable[[], object], task: asyncio.Task[None]) -> None:
     """Run the loop until `holds()` is true. Fails when `task` ends first."""
-    async with asyncio.timeout(PATIENCE_SECONDS):
+    async with asyncio.timeout(TIMEOUT_SECONDS):
         while not holds():
             assert not task.done(), task
             await asyncio.sleep(0)

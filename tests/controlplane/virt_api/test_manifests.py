@@ -360,7 +360,7 @@ def test_network_policies_open_only_the_served_ports() -> None:
         if "from" in rule
     }
     assert closed == {
-        "door": [{"podSelector": {"matchLabels": {"kubevirt.io": "virt-api"}}}],
+        "endpoint": [{"podSelector": {"matchLabels": {"kubevirt.io": "virt-api"}}}],
         MIGRATIONS: [{"podSelector": {"matchLabels": {"kubevirt.io": "virt-handler"}}}],
     }, "harmless by default"
 

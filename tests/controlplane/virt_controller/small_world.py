@@ -67,7 +67,7 @@ class SmallWorld:
         self.overlays = {resource: ReadYourWritesCache(cache) for resource, cache in self.caches.items()}
         self.direct = StoreApi(self.store)
         self.api = ReadYourWritesApi(self.direct, self.overlays)
-        self.told = RecordedEvents()
+        self.recorder = RecordedEvents()
 
     @property
     def calls(self) -> list[str]:

@@ -126,7 +126,7 @@ class VirtualMachineInstanceSpec(Node, frozen=True, kw_only=True):
     termination_grace_period_seconds: Annotated[int, bounded(minimum=0, maximum=86400)] | None = None
     """Seconds between asking the guest to shut down and pulling the plug. 30 if not set."""
     hostname: DnsLabel = ""
-    """Host name that the guest is told; the object's name if not set."""
+    """Host name of the guest, by DHCP and cloud-init; the object's name if not set."""
     subdomain: DnsSubdomain = ""
     """Name of a headless Service that makes DNS records for the machine."""
     node_selector: LabelMap = msgspec.field(default_factory=dict)

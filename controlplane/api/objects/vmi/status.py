@@ -65,7 +65,7 @@ class InterfaceStatus(Node, frozen=True, kw_only=True):
 
 
 class GuestOsInfo(Node, frozen=True, kw_only=True):
-    """The guest's operating system, if a guest agent told it."""
+    """The guest's operating system, if a guest agent reports it."""
 
     name: Text = ""
     """Name, e.g. Fedora Linux."""
@@ -197,9 +197,9 @@ class VirtualMachineInstanceStatus(Node, frozen=True, kw_only=True):
     interfaces: Annotated[tuple[InterfaceStatus, ...], bounded(max_items=INTERFACES_LIMIT)] = ()
     """Interfaces as they are."""
     guest_os_info: GuestOsInfo = msgspec.field(default_factory=GuestOsInfo, name="guestOSInfo")
-    """The guest's operating system, if a guest agent told it."""
+    """The guest's operating system, if a guest agent reports it."""
     fs_freeze_status: Word = ""
-    """frozen while the guest's file systems take no writes, if a guest agent told it."""
+    """frozen while the guest's file systems take no writes, if a guest agent reports it."""
     active_pods: dict[str, str] = msgspec.field(default_factory=dict)
     """UID of each launcher Pod and the node it runs on."""
     attempt: Counter = 0

@@ -36,7 +36,7 @@ shown object is gone, and another of its name may follow.
 """
 ANSWERED_LAST = 0.7
 """How often another call comes before a late response."""
-TOLD_AGAIN = (0, 0, 1, 4)
+REPLAYED_EVENTS = (0, 0, 1, 4)
 """Events that a resumed stream repeats."""
 UNANSWERED_STARTS = 0.5
 WITHHELD_GRANTS = 0.9
@@ -141,7 +141,7 @@ class Moves:
         if self._rng.random() < 0.5:
             cache.repeat()
         else:
-            cache.end_stream(self._rng.choice(TOLD_AGAIN))
+            cache.end_stream(self._rng.choice(REPLAYED_EVENTS))
         return ""
 
     def _begin(self) -> str | None:

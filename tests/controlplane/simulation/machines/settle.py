@@ -19,7 +19,7 @@ from tests.support.breach import Breach
 
 FAIR_ROUNDS = 2000
 """Enough for the longest wait for a slow agent, with the heartbeats of all nodes."""
-PATIENCE_SECONDS = 35.0
+TIMEOUT_SECONDS = 35.0
 """The state is checked again after the longest back-off."""
 QUIET_SECONDS = 400.0
 """The time at rest without a write of our processes."""
@@ -102,7 +102,7 @@ class Settling:
         self._world.note(f"{node.name}: off for certain; {self._mishaps.fence(node)}")
 
     def _come_to_rest(self) -> None:
-        self._patience = PATIENCE_SECONDS
+        self._patience = TIMEOUT_SECONDS
         for _unused in range(FAIR_ROUNDS):
             if not self._round() and not self._wait_for_alarm():
                 break

@@ -28,7 +28,7 @@ class SetProcess(SmallWorld):
 
     @property
     def parts(self) -> Parts:
-        return {"api": self.api, "clock": self.clock, "events": self.told, "configuration": KubeVirtConfiguration}
+        return {"api": self.api, "clock": self.clock, "events": self.recorder, "configuration": KubeVirtConfiguration}
 
     async def run(self, *, catch_up: bool = True) -> Outcome:
         outcome = await reconcile(self.reconciler, WEB)
@@ -42,7 +42,7 @@ class SetProcess(SmallWorld):
         return world
 
     def reasons(self) -> list[str]:
-        return [reason for _unused, reason, _unused in self.told.events]
+        return [reason for _unused, reason, _unused in self.recorder.events]
 
     def objects(self, kind: Resource) -> dict[str, Json]:
         return {key.name: body for key, body in self.store.list(kind)}

@@ -87,7 +87,7 @@ class Stage(SmallWorld):
             "vmis": self.overlays[VIRTUAL_MACHINE_INSTANCE],
             "api": self.api,
             "clock": self.clock,
-            "events": self.told,
+            "events": self.recorder,
             "configuration": lambda: self.configuration,
         }
         pods, nodes = self.overlays[POD], self.overlays[NODE]
@@ -106,7 +106,12 @@ class Stage(SmallWorld):
             VmiReconciler(**parts, pods=pods, nodes=nodes, launcher_image="launcher:1"),
             EvacuationReconciler(**parts, nodes=nodes, migrations=migrations),
             OrphanReconciler(
-                vmis=parts["vmis"], pods=pods, migrations=migrations, api=self.api, clock=self.clock, events=self.told
+                vmis=parts["vmis"],
+                pods=pods,
+                migrations=migrations,
+                api=self.api,
+                clock=self.clock,
+                events=self.recorder,
             ),
         )
 
@@ -281,4 +286,4 @@ class Stage(SmallWorld):
 
     @property
     def reasons(self) -> list[str]:
-        return [reason for _key, reason, _message in self.told.events]
+        return [reason for _key, reason, _message in self.recorder.events]

@@ -37,7 +37,7 @@ class Stage(SmallWorld):
             leases=self.caches[LEASE],
             api=self.api,
             clock=self.clock,
-            events=self.told,
+            events=self.recorder,
             namespace="kubevirt",
         )
         self.reconciler.begin()
@@ -74,7 +74,7 @@ async def test_a_node_whose_virt_handler_renews_stays_schedulable(stage: Stage) 
         await stage.run(after=10)
         stage.renew()
     outcome = await stage.run()
-    assert (stage.is_schedulable, stage.told.events) == (True, [])
+    assert (stage.is_schedulable, stage.recorder.events) == (True, [])
     assert outcome.requeue_after == pytest.approx(40)
 
 
@@ -84,8 +84,8 @@ async def test_a_silent_node_is_marked_once_with_an_event(stage: Stage) -> None:
     assert not stage.is_schedulable
     await stage.run(after=1000)
     assert [call for call in stage.calls if "patch" in call] == ["patch status of Node [uid]"]
-    ((regarding, reason, message),) = stage.told.events
-    assert (regarding, reason, stage.told.kinds) == ("node-1", REASON, ["Warning"])
+    ((regarding, reason, message),) = stage.recorder.events
+    assert (regarding, reason, stage.recorder.kinds) == ("node-1", REASON, ["Warning"])
     assert "not renewed for 40 s" in message
     assert "Running ones are not affected" in message
 
@@ -120,7 +120,7 @@ async def test_a_broken_watch_marks_no_node(stage: Stage) -> None:
         outcome = await stage.run(after=30)
         assert stage.is_schedulable
         assert outcome.error is None or isinstance(outcome.error, Conflict)
-    assert stage.told.events == []
+    assert stage.recorder.events == []
 
 
 async def test_a_renewal_that_only_the_api_server_has_restarts_the_time(stage: Stage) -> None:
@@ -143,7 +143,7 @@ async def test_a_deleted_lease_counts_as_silence_from_its_deletion(stage: Stage)
     assert stage.is_schedulable
     await stage.run(after=1)
     assert not stage.is_schedulable
-    assert "it has no Lease" in stage.told.events[0][2]
+    assert "it has no Lease" in stage.recorder.events[0][2]
 
 
 async def test_an_unreadable_lease_counts_as_missing(stage: Stage, caplog: pytest.LogCaptureFixture) -> None:

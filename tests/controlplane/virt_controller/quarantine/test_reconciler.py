@@ -42,7 +42,7 @@ class Stage(SmallWorld):
             vmis=self.overlays[VIRTUAL_MACHINE_INSTANCE],
             api=self.api,
             clock=self.clock,
-            events=self.told,
+            events=self.recorder,
             configuration=lambda: self.configuration,
             enqueue=self.enqueued.append,
         )
@@ -81,7 +81,7 @@ class Stage(SmallWorld):
         self.catch_up()
 
     def events_of(self, reason: str) -> list[tuple[str, str]]:
-        return [(about, text) for about, why, text in self.told.events if why == reason]
+        return [(about, text) for about, why, text in self.recorder.events if why == reason]
 
 
 @pytest.fixture
@@ -245,7 +245,7 @@ async def test_a_replica_that_does_not_lead_only_observes(stage: Stage) -> None:
         vmis=stage.overlays[VIRTUAL_MACHINE_INSTANCE],
         api=stage.api,
         clock=stage.clock,
-        events=stage.told,
+        events=stage.recorder,
         configuration=KubeVirtConfiguration,
     )
     stage.start_three_elsewhere()

@@ -29,7 +29,7 @@ class Stage(SmallWorld):
     def __init__(self, strategy: str = "Always", *requests: Json, **template: Any) -> None:
         """requests: queued for the VM, which acted on its strategy before."""
         super().__init__()
-        self.reconciler = vm_reconciler(overlays=self.overlays, api=self.api, clock=self.clock, events=self.told)
+        self.reconciler = vm_reconciler(overlays=self.overlays, api=self.api, clock=self.clock, events=self.recorder)
         self.make_vm(strategy, **template)
         self.start()
         if requests:
@@ -80,7 +80,7 @@ class Stage(SmallWorld):
         """Go on in a process without any controller state."""
         self.overlays = {resource: ReadYourWritesCache(cache) for resource, cache in self.caches.items()}
         self.api = ReadYourWritesApi(self.direct, self.overlays)
-        self.reconciler = vm_reconciler(overlays=self.overlays, api=self.api, clock=self.clock, events=self.told)
+        self.reconciler = vm_reconciler(overlays=self.overlays, api=self.api, clock=self.clock, events=self.recorder)
         self.calls.clear()
 
     async def run(self) -> Outcome:
@@ -115,7 +115,7 @@ class Stage(SmallWorld):
         return next((condition for condition in self.vm["status"]["conditions"] if condition["type"] == kind), None)
 
     def reasons(self) -> list[str]:
-        return [reason for _regarding, reason, _message in self.told.events]
+        return [reason for _regarding, reason, _message in self.recorder.events]
 
     def writes(self) -> list[str]:
         return [call for call in self.calls if not call.startswith("get ")]

@@ -42,7 +42,7 @@ class Stage(SmallWorld):
             vmis=self.overlays[VIRTUAL_MACHINE_INSTANCE],
             api=self.api,
             clock=self.clock,
-            events=self.told,
+            events=self.recorder,
             configuration=KubeVirtConfiguration,
             claims=claims_of(self.caches[PERSISTENT_VOLUME_CLAIM]),
             data_volumes=data_volume_reader(self.overlays[DATA_VOLUME], lambda: self.is_served),
@@ -90,7 +90,7 @@ class Stage(SmallWorld):
         return self.store.find(VIRTUAL_MACHINE_INSTANCE, WEB) is not None
 
     def reasons(self) -> list[str]:
-        return [reason for _regarding, reason, _message in self.told.events]
+        return [reason for _regarding, reason, _message in self.recorder.events]
 
 
 async def test_a_machine_starts_when_its_data_volume_is_filled() -> None:

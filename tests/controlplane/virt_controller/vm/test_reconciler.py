@@ -220,7 +220,7 @@ async def test_an_unsupported_request_is_dropped_and_reported() -> None:
     stage = Stage("Manual", {"action": "Start", "data": {"onTheMoon": "yes"}}, START)
     assert (await stage.run()).error is None
     text = "Dropped the request to start default/web: a start with onTheMoon=yes is not implemented in this version"
-    assert stage.told.events[0] == ("default/web", "RequestDropped", text)
+    assert stage.recorder.events[0] == ("default/web", "RequestDropped", text)
     assert stage.reasons() == ["RequestDropped", "SuccessfulCreate"]
     assert stage.requests == []
 
@@ -414,8 +414,8 @@ async def test_a_refused_write_is_reported(call: str, refusal: ApiError) -> None
     outcome = await stage.run()
     assert outcome.error is refusal
     assert stage.reasons() == [event]
-    assert "cannot: " in stage.told.events[0][2]
-    assert "; " in stage.told.events[0][2], "a remedy"
+    assert "cannot: " in stage.recorder.events[0][2]
+    assert "; " in stage.recorder.events[0][2], "a remedy"
     if condition is not None:
         failure = stage.condition("Failure")
         assert failure is not None
@@ -440,7 +440,7 @@ async def test_two_starts_are_two_events() -> None:
         stage.finalize_vmi()
         stage.catch_up()
     assert stage.reasons() == ["SuccessfulCreate"] * 2
-    assert len(set(stage.told.occurrences)) == 2
+    assert len(set(stage.recorder.occurrences)) == 2
 
 
 async def test_an_obstacle_of_the_instance_is_an_event_of_its_vm() -> None:
@@ -452,5 +452,5 @@ async def test_an_obstacle_of_the_instance_is_an_event_of_its_vm() -> None:
     for _unused in range(2):
         stage.catch_up()
         await stage.run()
-    events = [event for event in stage.told.events if event[1] == "Unschedulable"]
+    events = [event for event in stage.recorder.events if event[1] == "Unschedulable"]
     assert events == [("default/web", "Unschedulable", "0/3 nodes")]

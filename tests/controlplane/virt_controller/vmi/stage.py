@@ -44,7 +44,7 @@ class Stage(SmallWorld):
             nodes=self.overlays[NODE],
             api=self.api,
             clock=self.machines_clock,
-            events=self.told,
+            events=self.recorder,
             configuration=lambda: self.configuration,
             launcher_image="launcher",
             **options,

@@ -39,14 +39,14 @@ async def test_the_end_of_a_run_is_recorded_once(stage: Stage, status: Json, exp
     for _unused in range(2):
         await stage.work()
 
-    assert [message for _unused, reason, message in stage.told.events if reason == "Stopped"] == [expected]
+    assert [message for _unused, reason, message in stage.recorder.events if reason == "Stopped"] == [expected]
 
 
 async def test_a_kernel_panic_is_recorded_before_the_end(stage: Stage) -> None:
     stage.place(await stage.until_running(), ended(1, KERNEL_PANICKED))
     await stage.work()
 
-    assert [reason for _unused, reason, _unused2 in stage.told.events][-2:] == ["GuestPanicked", "Stopped"]
+    assert [reason for _unused, reason, _unused2 in stage.recorder.events][-2:] == ["GuestPanicked", "Stopped"]
     assert stage.status["reason"] == "GuestPanicked"
 
 
@@ -55,7 +55,7 @@ async def test_a_guest_that_never_ran_has_not_stopped(stage: Stage) -> None:
     await stage.work()
 
     assert stage.status["phase"] == "Failed"
-    assert "Stopped" not in [reason for _unused, reason, _unused2 in stage.told.events]
+    assert "Stopped" not in [reason for _unused, reason, _unused2 in stage.recorder.events]
 
 
 @pytest.mark.parametrize("ready", ["False", "True"], ids=["not ready", "still ready"])
@@ -65,4 +65,4 @@ async def test_an_end_that_virt_handler_wrote_is_not_recorded_again(stage: Stage
     stage.place(key, ended(0))
     await stage.work()
 
-    assert stage.told.events == []
+    assert stage.recorder.events == []

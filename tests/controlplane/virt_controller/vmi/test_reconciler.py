@@ -46,7 +46,7 @@ def stage() -> Stage:
 
 
 def event_reasons(stage: Stage) -> list[str]:
-    return [reason for _regarding, reason, _message in stage.told.events]
+    return [reason for _regarding, reason, _message in stage.recorder.events]
 
 
 async def work(stage: Stage, times: int) -> list[str]:
@@ -108,7 +108,7 @@ async def test_a_failed_run_is_retried_on_another_node_and_reported(stage: Stage
     ((avoided,),) = (term["preference"]["matchFields"] for term in body["spec"]["affinity"]["nodeAffinity"][PREFERRED])
     assert avoided == {"key": "metadata.name", "operator": "NotIn", "values": ["node-1"]}
     assert stage.synchronized[0] == "FurtherAttempt"
-    (message,) = [message for _unused, reason, message in stage.told.events if reason == "FurtherAttempt"]
+    (message,) = [message for _unused, reason, message in stage.recorder.events if reason == "FurtherAttempt"]
     assert "attempt 1 failed on node node-1: UnexpectedAdmissionError: no kvm" in message
     stage.place(second)
     await stage.work()
@@ -125,7 +125,7 @@ async def test_only_an_owner_that_is_a_vm_gets_an_event_about_the_attempt(stage:
     stage.catch_up()
     stage.place(await stage.until_begun(), {"phase": "Failed", "reason": "OutOfcpu", "message": "full"})
     await stage.work()
-    regarding = [event[0] for event in stage.told.events if event[1] == "FurtherAttempt"]
+    regarding = [event[0] for event in stage.recorder.events if event[1] == "FurtherAttempt"]
     assert regarding == ["default/web", "default/owner"][:events]
 
 
@@ -282,7 +282,7 @@ async def test_an_obstacle_to_the_start_is_recorded_once_as_an_event(
 ) -> None:
     stage.place(await stage.until_begun(), status)
     await work(stage, 2)
-    assert [(reason, message) for _unused, reason, message in stage.told.events] == [event]
+    assert [(reason, message) for _unused, reason, message in stage.recorder.events] == [event]
 
 
 async def test_a_spec_is_validated_before_the_first_attempt_only(stage: Stage) -> None:
@@ -322,7 +322,7 @@ async def test_a_volume_that_cannot_be_mounted_is_reported_from_an_event(stage: 
     assert stage.reconciler.note_event(about(stage.pod(key))) == WEB
     await stage.work()
     assert stage.synchronized == ("FailedMount", 'secret "seed" not found')
-    assert [event[1:] for event in stage.told.events] == [("FailedMount", 'secret "seed" not found')]
+    assert [event[1:] for event in stage.recorder.events] == [("FailedMount", 'secret "seed" not found')]
     assert stage.reconciler.note_event(about(stage.pod(key))) is None
     stage.reconciler = stage.another()
     await stage.work()
@@ -573,11 +573,11 @@ async def test_a_deleted_pod_needs_no_readiness_gate(stage: Stage) -> None:
 
 async def test_the_deletion_of_its_pod_is_recorded_once(stage: Stage) -> None:
     key = await stage.until_running()
-    stage.told.events.clear()
+    stage.recorder.events.clear()
     stage.delete()
     await work(stage, 2)
     text = f"Deleted virtual machine pod {key.name}: its VMI is deleted"
-    assert stage.told.events == [("default/web", "SuccessfulDelete", text)]
+    assert stage.recorder.events == [("default/web", "SuccessfulDelete", text)]
 
 
 async def test_a_pod_that_was_already_gone_is_not_recorded(stage: Stage) -> None:

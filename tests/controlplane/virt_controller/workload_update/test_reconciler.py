@@ -79,7 +79,7 @@ class Updating(Stage):
             api=self.api,
             evict=self.evict,
             clock=self.clock,
-            events=self.told,
+            events=self.recorder,
         )
 
     async def evict(self, pod: Key, uid: str) -> None:

@@ -21,7 +21,7 @@ from controlplane.domain.state import Life, State
 from controlplane.engine.plan import Plan
 from controlplane.virt_handler.vmi.decide import BLOCKED_SECONDS, BY_PHASE, decide, refuse_start
 from controlplane.virt_handler.vmi.status import derive_status
-from controlplane.virt_handler.vmi.status_conditions import PATIENCE_SECONDS
+from controlplane.virt_handler.vmi.status_conditions import REPORT_AFTER_SECONDS
 from controlplane.virt_handler.vmi.world import (
     Action,
     Destroy,
@@ -382,7 +382,12 @@ def test_a_start_needs_a_grant_in_the_newest_vmi(
 
 @pytest.mark.parametrize(
     ("waited", "again"),
-    [(0.0, PATIENCE_SECONDS), (7.0, 23.0), (PATIENCE_SECONDS, PATIENCE_SECONDS), (1000.0, PATIENCE_SECONDS)],
+    [
+        (0.0, REPORT_AFTER_SECONDS),
+        (7.0, 23.0),
+        (REPORT_AFTER_SECONDS, REPORT_AFTER_SECONDS),
+        (1000.0, REPORT_AFTER_SECONDS),
+    ],
 )
 def test_a_waiting_start_is_checked_when_its_patience_ends_and_then_periodically(waited: float, again: float) -> None:
     stamp = datetime.fromtimestamp(NOW - waited, UTC).isoformat()
