@@ -35,7 +35,8 @@ def find_obstacle(vmi: VirtualMachineInstance) -> Obstacle | None:
         claim = claim_name(volume)
         if claim is not None and not _is_shared(vmi, volume.name):
             text = f"cannot migrate VMI: PVC {claim} is not shared, live migration requires that all PVCs must be "
-            return Obstacle("DisksNotLiveMigratable", f"{text}shared (using ReadWriteMany access mode)")
+            text += f"shared (using ReadWriteMany access mode); it is the claim of volume {volume.name}"
+            return Obstacle("DisksNotLiveMigratable", text)
     return None
 
 

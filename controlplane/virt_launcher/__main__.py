@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, NoReturn
 from controlplane.api.launch_plan import PLAN_LIMIT_BYTES, LaunchPlan, parse_plan
 from controlplane.domain import layout
 from controlplane.process import logs
+from controlplane.virt_launcher.disks.claim import shared_directories
 from controlplane.virt_launcher.disks.prepare import prepare, write_report
 from controlplane.virt_launcher.errors import PreparationError
 from controlplane.virt_launcher.guest import libvirtd
@@ -77,7 +78,7 @@ def _run() -> int:
     never_block_on_stderr()
     log.info("preparing", extra={"key": settings.plan.title})
     try:
-        libvirtd.make_home()
+        libvirtd.make_home(shared_directories(settings.plan.claim_disks))
         report = prepare(settings.plan)
         write_report(report, f"{layout.RUN}/{layout.REPORT}")
     except PreparationError as error:

@@ -34,8 +34,8 @@ def a_claim(name: str, mode: str, size: str = "16Mi") -> dict[str, Any]:
     return {**kind, "metadata": {"name": name, "namespace": "default"}, "spec": spec}
 
 
-def a_claiming_vm(name: str, *claims: str) -> Manifest:
-    vm = a_vm(name, user_data=COUNTS_ITS_BOOTS)
+def a_claiming_vm(name: str, *claims: str, user_data: str = COUNTS_ITS_BOOTS) -> Manifest:
+    vm = a_vm(name, user_data=user_data)
     spec = vm["spec"]["template"]["spec"]
     for claim in claims:
         spec["domain"]["devices"]["disks"].append({"name": claim, "disk": {"bus": "virtio"}})

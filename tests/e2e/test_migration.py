@@ -15,11 +15,20 @@ from tests.chaos.migrations import migrations
 from tests.e2e.cluster import Cluster
 from tests.e2e.console import LIMIT_SECONDS
 from tests.e2e.machines import a_vm
+from tests.e2e.test_claims import a_claim, a_claiming_vm
 
 pytestmark = pytest.mark.lab
 
 SAMPLE, SEED = 20, 20261127
 """Migrations with one fault each; many more with `make chaos MIGRATIONS=200`."""
+
+READS_ITS_DISK = """#!/bin/sh
+printf kept | dd of=/dev/vdb conv=notrunc,fsync 2>/dev/null
+while sleep 1; do
+  echo 3 >/proc/sys/vm/drop_caches
+  echo "vdb has $(head -c 4 /dev/vdb)"
+done
+"""
 
 
 def granted(cluster: Cluster, name: str) -> dict[str, Any]:
@@ -139,6 +148,23 @@ def test_a_drain_moves_a_guest_with_live_migration(nodes: Cluster) -> None:
     finally:
         nodes.kubectl("uncordon", leaves)
         nodes.kubectl("delete", "vm", "--all", "-n", "default", f"--timeout={LIMIT_SECONDS}s")
+
+
+def test_a_guest_with_a_file_on_a_shared_claim_moves_without_a_copy_of_it(nodes: Cluster) -> None:
+    claim = a_claim("both", "Filesystem")
+    claim["spec"] |= {"accessModes": ["ReadWriteMany"], "storageClassName": "shared"}
+    nodes.apply(claim, a_claiming_vm("sharer", "both", user_data=READS_ITS_DISK))
+    before = nodes.running("sharer")
+    with nodes.console(granted(nodes, "sharer")["metadata"]["name"]) as console:
+        console.expect("vdb has kept")
+    nodes.eventually(lambda: is_true(nodes.get("vmi", "sharer"), "LiveMigratable"), what="it can migrate")
+
+    nodes.wait("vmim", migrate(nodes, "sharer"), ".status.phase", "Succeeded")
+
+    assert nodes.running("sharer")["status"]["nodeName"] != before["status"]["nodeName"]
+    with nodes.console(granted(nodes, "sharer")["metadata"]["name"]) as console:
+        console.expect("vdb has kept")
+    nodes.kubectl("delete", "vm/sharer", "pvc/both", "-n", "default", f"--timeout={LIMIT_SECONDS}s")
 
 
 @pytest.mark.nightly

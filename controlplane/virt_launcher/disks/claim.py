@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Iterable
 
 from controlplane.api.launch_plan import ClaimDisk
 from controlplane.domain import layout
@@ -20,6 +21,11 @@ RESERVE_BYTES = 128 * 1024
 """Bytes that stay free on the volume, as upstream: the file system needs space for a file that fills it."""
 LEAST_SHARE = 0.9
 """The file system uses a part of a volume's size. A volume with less than 90 % of its claim's size is an error."""
+
+
+def shared_directories(claims: Iterable[ClaimDisk]) -> tuple[str, ...]:
+    """Return the mounts of claims that other nodes can mount at the same time. A block device is not a directory."""
+    return tuple(layout.claim_mount(claim.volume) for claim in claims if claim.is_shared and not claim.is_block)
 
 
 def prepare_claim(plan: ClaimDisk) -> str:

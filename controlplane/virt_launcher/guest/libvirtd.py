@@ -5,8 +5,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
+from collections.abc import Collection
 
 from controlplane.domain import layout
 from controlplane.virt_launcher.files import write_file
@@ -16,6 +18,9 @@ SOCKET = "/".join((layout.RUN, *layout.LIBVIRT_SOCKET))
 _QEMU_CONF = """\
 # Otherwise libvirtd starts virtlogd, a process that is useless in a Pod with one guest.
 stdio_handler = "file"
+# libvirtd migrates a file without its content only if the directory is listed, or if the file system is one of the few
+# that it knows.
+shared_filesystems = {shared}
 """
 _LIBVIRTD_CONF = """\
 log_outputs = "3:stderr"
@@ -25,11 +30,15 @@ keepalive_interval = -1
 _DIRECTORIES = ("cache", "config/libvirt", "disks", "libvirt", "lock", layout.MIGRATION_DIRECTORY)
 
 
-def make_home() -> None:
-    """Create the directories and settings of libvirtd and the domain in the emptyDir, because / is read-only."""
+def make_home(shared: Collection[str]) -> None:
+    """Create the directories and settings of libvirtd and the domain in the emptyDir, because / is read-only.
+
+    shared: directories with disks that the target of a migration mounts as well.
+    """
     for name in _DIRECTORIES:
         os.makedirs(f"{layout.RUN}/{name}", mode=0o750, exist_ok=True)
-    write_file(f"{layout.RUN}/config/libvirt/qemu.conf", _QEMU_CONF.encode())
+    qemu_conf = _QEMU_CONF.format(shared=json.dumps([*shared]))
+    write_file(f"{layout.RUN}/config/libvirt/qemu.conf", qemu_conf.encode())
     write_file(f"{layout.RUN}/config/libvirt/libvirtd.conf", _LIBVIRTD_CONF.encode())
 
 

@@ -60,7 +60,7 @@ def last_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path
     monkeypatch.setattr(__main__, "TERMINATION_LOG", str(tmp_path / "log"))
     monkeypatch.setattr(__main__, "never_block_on_stderr", lambda: None)
     monkeypatch.setattr(__main__.logs, "configure", lambda *_unused: None)
-    monkeypatch.setattr(__main__.libvirtd, "make_home", lambda: None)
+    monkeypatch.setattr(__main__.libvirtd, "make_home", lambda _unused: None)
     monkeypatch.setattr(Settings, "read", lambda *_unused: Settings(PLAN, "INFO"))
     before, mask = signal.getsignal(signal.SIGTERM), os.umask(0o022)
     yield tmp_path / "log"

@@ -12,7 +12,7 @@ import pytest
 
 from controlplane.api.launch_plan import ClaimDisk
 from controlplane.domain import layout
-from controlplane.virt_launcher.disks.claim import MIB, prepare_claim
+from controlplane.virt_launcher.disks.claim import MIB, prepare_claim, shared_directories
 from controlplane.virt_launcher.errors import PreparationError
 
 
@@ -71,6 +71,16 @@ def test_a_disk_keeps_its_content_and_gets_its_size(
     assert (volume / "disk.img").stat().st_size == after
     with (volume / "disk.img").open("rb") as disk:
         assert disk.read(before) == b"x" * before
+
+
+def test_directories_of_shared_claims_are_shared() -> None:
+    claims = (
+        ClaimDisk("both", is_block=False, size_bytes=MIB, is_read_only=False, is_shared=True),
+        ClaimDisk("here", is_block=False, size_bytes=MIB, is_read_only=False, is_shared=False),
+        ClaimDisk("device", is_block=True, size_bytes=MIB, is_read_only=False, is_shared=True),
+        ClaimDisk("read", is_block=False, size_bytes=MIB, is_read_only=True, is_shared=True),
+    )
+    assert shared_directories(claims) == ("/img/claims/both", "/img/claims/read")
 
 
 def test_a_volume_much_smaller_than_its_claim_is_refused_and_left_empty(

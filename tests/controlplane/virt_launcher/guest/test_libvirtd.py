@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import subprocess
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -26,3 +27,21 @@ def test_libvirtd_gets_a_clean_environment_and_its_own_session(monkeypatch: pyte
     assert {arguments["env"][name].split(layout.RUN)[0] for name in homes} == {""}
     assert arguments["start_new_session"] is True
     assert arguments["stdin"] == arguments["stdout"] == subprocess.DEVNULL
+
+
+@pytest.mark.parametrize(
+    ("shared", "line"),
+    [
+        pytest.param((), "shared_filesystems = []", id="none"),
+        pytest.param(
+            ("/img/claims/a", "/img/claims/b"), 'shared_filesystems = ["/img/claims/a", "/img/claims/b"]', id="two"
+        ),
+    ],
+)
+def test_libvirtd_knows_the_directories_that_a_target_mounts_as_well(
+    shared: tuple[str, ...], line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise it refuses to migrate a guest with a file there: "Migration without shared storage is unsafe"."""
+    monkeypatch.setattr(layout, "RUN", str(tmp_path))
+    libvirtd.make_home(shared)
+    assert line in (tmp_path / "config/libvirt/qemu.conf").read_text().splitlines()
