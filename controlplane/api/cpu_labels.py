@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Labels that describe a Node's processor, with upstream's names, and the labels that a guest's target needs. Pure.
 
-For guests with KVM only: under emulation every guest can run on every node.
+A node that emulates has the labels of CPU models only, for clients: there every guest can run on every node.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ class UnknownProcessorError(ValueError):
 def label_processor(
     *, model: str, vendor: str, models: Iterable[str], required: Iterable[str], features: Iterable[str]
 ) -> dict[str, str]:
-    """Return the labels of a Node with this processor."""
+    """Return the labels of a Node with this processor. model: "" if no guest there has the node's processor."""
     usable = {*models}
     keys = (
         *(MODEL + name for name in usable),
-        *(MIGRATION + name for name in {*usable, model}),
+        *(MIGRATION + name for name in {*usable, model} if model),
         *(FEATURE + name for name in {*features, *required}),
         *(REQUIRED + name for name in required),
         OF_HOST + model,

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""libvirt's description of the node's processor, as far as it decides where a guest can move. Pure.
+"""libvirt's description of the node's processor, as far as it decides where a guest can run or move. Pure.
 
 The XML comes from a libvirtd of our own, in a Pod of our own, so it is trusted.
 """
@@ -32,21 +32,31 @@ def read_host_cpu(capabilities: str, expanded: str) -> dict[str, Any] | None:
     capabilities: libvirt's domain capabilities. expanded: the same processor with all of its features.
     """
     root = _parse(capabilities)
-    mode, custom = _mode(root, "host-model"), _mode(root, "custom")
+    mode = _mode(root, "host-model")
     if mode is None or not mode.findtext("model"):
         return None
-    models = (
-        []
-        if custom is None
-        else [model.text or "" for model in custom.findall("model") if model.get("usable") == "yes"]
-    )
     return {
         "model": (mode.findtext("model") or "")[:_NAME_LENGTH_LIMIT],
         "vendor": (mode.findtext("vendor") or "")[:_NAME_LENGTH_LIMIT],
-        "models": _names(models),
+        "models": _names(_usable_models(root)),
         "required": _names(_required(mode)),
         "features": _names(_required(_parse(expanded))),
     }
+
+
+def read_emulated_cpu(capabilities: str) -> dict[str, Any]:
+    """Describe the processors that QEMU can emulate. capabilities: libvirt's domain capabilities without KVM.
+
+    There is no host model: no emulated guest has its node's processor.
+    """
+    return {"model": "", "models": _names(_usable_models(_parse(capabilities)))}
+
+
+def _usable_models(root: ElementTree.Element) -> list[str]:
+    custom = _mode(root, "custom")
+    if custom is None:
+        return []
+    return [model.text or "" for model in custom.findall("model") if model.get("usable") == "yes"]
 
 
 def _parse(text: str) -> ElementTree.Element:

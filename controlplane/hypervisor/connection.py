@@ -21,7 +21,7 @@ from weakref import WeakSet
 
 import libvirt
 
-from controlplane.domain.host_cpu import host_model, read_host_cpu
+from controlplane.domain.host_cpu import host_model, read_emulated_cpu, read_host_cpu
 from controlplane.hypervisor import events
 from controlplane.hypervisor.calls import DEADLINE_SECONDS, call
 from controlplane.hypervisor.domain import Domain
@@ -99,6 +99,13 @@ class Connection:
         ask = self._handle.baselineHypervisorCPU
         return read_host_cpu(
             capabilities, await self._call("read the features of its processor", ask, *about, [model], expand)
+        )
+
+    async def emulated_cpu(self) -> dict[str, Any]:
+        """Describe the processors that guests without KVM can have."""
+        about = (None, "x86_64", "q35", "qemu")
+        return read_emulated_cpu(
+            await self._call("read the domain capabilities", self._handle.getDomainCapabilities, *about, 0)
         )
 
     async def ping(self, deadline_seconds: float) -> None:

@@ -48,7 +48,7 @@ async def run(settings: Settings) -> None:
                     devices=settings.devices_directory,
                     kvm_probe=settings.kvm_probe,
                     inotify=inotify,
-                    cpu=read_host_cpu(settings.capabilities_directory),
+                    cpu=lambda with_kvm: read_host_cpu(settings.capabilities_directory, with_kvm=with_kvm),
                 )
             )
     finally:

@@ -49,9 +49,9 @@ def read_capabilities(directory: Path) -> Capabilities:
     return capabilities
 
 
-def read_host_cpu(directory: Path) -> HostCpu | None:
-    """Read the node's CPU as guests with KVM see it; None if it is unknown."""
-    path = directory / WITH_KVM / HOST_CPU
+def read_host_cpu(directory: Path, *, with_kvm: bool) -> HostCpu | None:
+    """Read the node's CPU as guests with KVM see it, or the CPUs that are emulated; None if that is unknown."""
+    path = directory / (WITH_KVM if with_kvm else WITHOUT_KVM) / HOST_CPU
     try:
         return None if path.stat().st_size > _LIMIT_BYTES else _HOST_CPU.decode(path.read_bytes())
     except FileNotFoundError:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -39,17 +40,18 @@ async def serve_devices(
     devices: Path,
     kvm_probe: Path,
     inotify: Inotify,
-    cpu: HostCpu | None = None,
+    cpu: Callable[[bool], HostCpu | None] = lambda _with_kvm: None,
 ) -> None:
     """Probe KVM once, then serve a plugin for each device that the node has, until cancelled.
 
-    plugins: the kubelet's directory. devices: the directory for our own device nodes. cpu: as guests with KVM see it.
+    plugins: the kubelet's directory. devices: the directory for our own device nodes. cpu: returns the node's CPU as
+    guests see it, by whether they have KVM.
     """
     kvm = await _probe(kvm_probe)
     present = [device for device in DEVICES if is_present(device)]
     usable = [device for device in present if device is not KVM or kvm.is_usable]
     resources, offered = tuple(device.resource for device in present), tuple(device.resource for device in usable)
-    await node_state.update(NodeState(kvm, resources, offered, cpu=cpu if kvm.is_usable else None))
+    await node_state.update(NodeState(kvm, resources, offered, cpu=cpu(kvm.is_usable)))
     async with asyncio.TaskGroup() as group:
         for device in present:
             plugin = Plugin(device, private_node(device, devices), is_healthy=device in usable)

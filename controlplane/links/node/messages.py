@@ -79,10 +79,10 @@ class KvmFinding(msgspec.Struct, frozen=True):
 
 
 class HostCpu(msgspec.Struct, frozen=True):
-    """The node's processor, for guests that use it (host-model, host-passthrough)."""
+    """The node's processor, for guests that use it (host-model, host-passthrough), and what else a guest can have."""
 
     model: Name
-    """libvirt's closest CPU model."""
+    """libvirt's closest CPU model; "" where guests are emulated: none of them has the node's processor."""
     vendor: Name = ""
     models: Names = ()
     """CPU models that a guest can have on this node."""

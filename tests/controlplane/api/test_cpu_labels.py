@@ -36,6 +36,14 @@ def test_a_node_labels_its_cpu_model_and_features() -> None:
     assert of_processor({**EPYC, "zone": "a", "kubevirt.io/schedulable": "true"}) == EPYC
 
 
+def test_a_node_that_emulates_labels_only_its_cpu_models() -> None:
+    """No guest comes by its host model, and features are not promised."""
+    assert label_processor(model="", vendor="", models=["EPYC", "qemu64"], required=[], features=[]) == {
+        "cpu-model.node.kubevirt.io/EPYC": "true",
+        "cpu-model.node.kubevirt.io/qemu64": "true",
+    }
+
+
 def test_an_unknown_vendor_gets_no_label() -> None:
     assert "cpu-vendor.node.kubevirt.io/" not in label_processor(
         model="EPYC", vendor="", models=[], required=[], features=[]

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from controlplane.domain.host_cpu import host_model, read_host_cpu
+from controlplane.domain.host_cpu import host_model, read_emulated_cpu, read_host_cpu
 
 MODE = """<mode name='host-model' supported='yes'>
       <model fallback='forbid'>EPYC</model>
@@ -55,3 +55,8 @@ def test_a_feature_too_long_for_a_label_is_left_out() -> None:
     cpu = read_host_cpu(CAPABILITIES.replace("name='ss'", f"name='{'s' * 61}'"), EXPANDED)
     assert cpu is not None
     assert cpu["required"] == ["x2apic"]
+
+
+def test_under_emulation_only_models_are_described() -> None:
+    assert read_emulated_cpu(CAPABILITIES) == {"model": "", "models": ["486", "EPYC"]}
+    assert read_emulated_cpu("<domainCapabilities/>") == {"model": "", "models": []}

@@ -71,11 +71,11 @@ class Probe:
     """A libvirtd that has written its QEMU capabilities."""
 
     def __init__(self, target: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        async def probe(run: Path, *, with_cpu: bool) -> dict[str, str] | None:
+        async def probe(run: Path, *, with_kvm: bool) -> dict[str, str] | None:
             cache = run.joinpath(*layout.CAPABILITY_CACHE)
             cache.mkdir(parents=True)
             (cache / "926803a9.xml").write_text(CACHE)
-            return {"model": "EPYC"} if with_cpu else None
+            return {"model": "EPYC" if with_kvm else ""}
 
         monkeypatch.setattr(capabilities, "_probe", probe)
         target.mkdir()
@@ -95,6 +95,6 @@ def test_capabilities_with_kvm_are_kept_unchanged(tmp_path: Path, monkeypatch: p
     assert Probe(tmp_path / "kvm", monkeypatch).left["926803a9.xml"] == CACHE
 
 
-def test_the_host_cpu_is_written_for_guests_with_kvm_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_cpu_is_written_for_guests_with_and_without_kvm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert Probe(tmp_path / "kvm", monkeypatch).left["cpu.json"] == '{"model": "EPYC"}'
-    assert "cpu.json" not in Probe(tmp_path / "emulation", monkeypatch).left
+    assert Probe(tmp_path / "emulation", monkeypatch).left["cpu.json"] == '{"model": ""}'

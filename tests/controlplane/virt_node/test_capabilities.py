@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from controlplane.links.node.messages import HostCpu
 from controlplane.virt_node import capabilities
 from controlplane.virt_node.capabilities import read_capabilities, read_host_cpu
 
@@ -36,12 +37,17 @@ def test_a_too_large_cache_file_is_left_out(tmp_path: Path, monkeypatch: pytest.
     assert [*read_capabilities(tmp_path).files(with_kvm=True)] == ["fits.xml"]
 
 
-def test_the_host_cpu_is_read_from_the_kvm_directory(tmp_path: Path) -> None:
-    (tmp_path / "kvm").mkdir()
-    (tmp_path / "kvm" / "cpu.json").write_text('{"model": "EPYC", "vendor": "AMD", "features": ["avx2"]}')
-    cpu = read_host_cpu(tmp_path)
+def test_the_cpu_of_guests_with_kvm_is_the_nodes_own(tmp_path: Path) -> None:
+    for kind, text in (
+        ("kvm", '{"model": "EPYC", "vendor": "AMD", "features": ["avx2"]}'),
+        ("emulation", '{"model": "", "models": ["qemu64"]}'),
+    ):
+        (tmp_path / kind).mkdir()
+        (tmp_path / kind / "cpu.json").write_text(text)
+    cpu = read_host_cpu(tmp_path, with_kvm=True)
     assert cpu is not None
     assert (cpu.model, cpu.features) == ("EPYC", ("avx2",))
+    assert read_host_cpu(tmp_path, with_kvm=False) == HostCpu(model="", models=("qemu64",))
     assert read_capabilities(tmp_path).files(with_kvm=True) == {}
 
 
@@ -50,4 +56,4 @@ def test_a_missing_or_malformed_host_cpu_is_none(tmp_path: Path, text: str | Non
     (tmp_path / "kvm").mkdir()
     if text is not None:
         (tmp_path / "kvm" / "cpu.json").write_text(text)
-    assert read_host_cpu(tmp_path) is None
+    assert read_host_cpu(tmp_path, with_kvm=True) is None

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from controlplane.links.node.messages import KvmFinding, NodeState
+from controlplane.links.node.messages import HostCpu, KvmFinding, NodeState
 from controlplane.links.node.node_state import CurrentNodeState
 from controlplane.virt_node import devices as offer_module
 from controlplane.virt_node.device_plugins.device import KVM, TUN, Device
@@ -64,12 +64,20 @@ async def test_an_unusable_device_is_present_and_not_usable(
     monkeypatch.setattr(offer_module, "private_node", lambda device, _directory: device.path)
     node_state, inotify = CurrentNodeState(NodeState()), Inotify()
     with suppress(asyncio.CancelledError):
-        await serve_devices(node_state, plugins=tmp_path, devices=tmp_path, kvm_probe=tmp_path, inotify=inotify)
+        await serve_devices(
+            node_state,
+            plugins=tmp_path,
+            devices=tmp_path,
+            kvm_probe=tmp_path,
+            inotify=inotify,
+            cpu=lambda with_kvm: HostCpu("EPYC" if with_kvm else ""),
+        )
     inotify.close()
     both = (KVM.resource, TUN.resource)
     state = await node_state.wait_for_other_than(None)
     assert (state.present, state.usable) == (both, both if is_usable else (TUN.resource,))
     assert state.kvm is not None
     assert state.kvm.reason == ("" if is_usable else "it hangs")
+    assert state.cpu == HostCpu("EPYC" if is_usable else "")
     assert served == {KVM.resource: is_usable, TUN.resource: True}
     assert isinstance(state, NodeState)
