@@ -57,6 +57,22 @@ class State:
         return self.life is Life.PAUSED and self.reason == "starting_up"
 
 
+_AFTER_PAUSE = frozenset({"unpaused", "migrated", "migration_canceled"})
+"""libvirt's reasons why a guest runs that was paused before. They stay for the whole run."""
+
+
+def was_resumed(before: State | None, after: State | None) -> bool:
+    """Tell whether a guest runs after a pause. before: its state at the last look; None at the first.
+
+    At the first look libvirt's reason decides: the guest may have arrived by a migration a moment ago.
+    """
+    if after is None or not after.life.is_going_on:
+        return False
+    if before is None:
+        return after.reason in _AFTER_PAUSE
+    return before.life is Life.PAUSED and not before.is_starting
+
+
 def explain_crash(state: State, cause: str) -> State:
     """Add the cause of a crash from earlier events: after QEMU has ended, libvirt's state only has "crashed".
 

@@ -206,6 +206,21 @@ class Domain:
             )
         return response
 
+    async def set_time(self, now: Callable[[], float], seconds: int) -> None:
+        """Set the guest's clock, through its agent. AgentSilent: there is no agent, or it does not respond.
+
+        now: seconds since the epoch, read right before the request. seconds: how long the agent has. libvirt also tells
+        QEMU's real-time clock to forget the ticks that the guest has missed, or they would be added to the new time.
+        """
+
+        def ask(domain: Any) -> None:
+            domain.agentSetResponseTimeout(seconds, 0)  # otherwise libvirt waits for ever
+            time = now()
+            domain.setTime({"seconds": int(time), "nseconds": int(time % 1 * 1e9)}, 0)
+
+        deadline = self._deadline + _LIBVIRT_WAIT_SECONDS + seconds
+        await self._do(f"set the time of domain {self.name}", ask, deadline_seconds=deadline)
+
     def drop(self) -> None:
         """Drop libvirt's domain, which keeps its connection open. Called in the thread that closes the connection."""
         self._domain = None

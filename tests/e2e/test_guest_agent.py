@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 import json
+import re
+import time
 from typing import Any
 
 import pytest
@@ -18,17 +20,28 @@ pytestmark = pytest.mark.lab
 HANGS_SECONDS = 15
 """The launcher kills a libvirtd that does not respond for this long."""
 TALKING = "/apis/subresources.kubevirt.io/v1/namespaces/default/virtualmachineinstances/talking"
+SAYS_ITS_TIME = "sh -c 'echo time=$(date +%s) >/dev/ttyS0'"
+PAUSE_SECONDS = 8
 CONNECTED = '.status.conditions[?(@.type=="AgentConnected")].status'
 
 
 @pytest.fixture(scope="module")
 def talking(cluster: Cluster) -> Cluster:
     """A cluster with a guest whose agent is connected, until it is stopped."""
-    cluster.kubectl("create", "-f", "-", given=a_vm("talking", user_data=serves_commands(quiet="agent off")).text)
+    user_data = serves_commands(quiet="agent off", clock=SAYS_ITS_TIME)
+    cluster.kubectl("create", "-f", "-", given=a_vm("talking", user_data=user_data).text)
     cluster.running("talking")
     cluster.wait("vmi", "talking", CONNECTED, "True")
     cluster.wait("vmi", "talking", ".status.guestOSInfo.id", "virtops-guest")
     return cluster
+
+
+def seconds_behind(cluster: Cluster) -> float:
+    """Return how far the guest's clock is behind this machine's, by the last time that it said."""
+    now = time.time()
+    cluster.run_in_guest("talking", "clock")
+    log = cluster.kubectl("logs", cluster.launcher("talking")["metadata"]["name"], "-c", "compute")
+    return now - max(map(int, re.findall(r"time=([0-9]+)", log)), default=0)
 
 
 def status(cluster: Cluster) -> dict[str, Any]:
@@ -56,6 +69,16 @@ def test_a_user_queries_the_guest(talking: Cluster) -> None:
     assert (info["hostname"], info["os"]["id"], info["fsFreezeStatus"]) == ("talking", "virtops-guest", "thawed")
     assert (info["timezone"], users["items"]) == ("UTC, 0", [])
     assert "/run" in {filesystem["mountPoint"] for filesystem in systems["items"]}
+
+
+def test_an_unpaused_guest_has_the_time(talking: Cluster) -> None:
+    """Without its agent it would be behind by the whole pause."""
+    talking.subresource("talking", "pause", of="virtualmachineinstances")
+    talking.wait("vmi", "talking", '.status.conditions[?(@.type=="Paused")].status', "True")
+    until = time.time() + PAUSE_SECONDS
+    talking.eventually(lambda: time.time() > until, what="the guest stands still")
+    talking.subresource("talking", "unpause", of="virtualmachineinstances")
+    talking.eventually(lambda: seconds_behind(talking) < PAUSE_SECONDS / 2, what="the guest has the time")
 
 
 @pytest.mark.nightly

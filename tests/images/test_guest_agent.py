@@ -67,7 +67,11 @@ def check_protocol(agent: AgentChannel) -> None:
     assert decoded(counted["out-data"]).strip() == "5"
     assert outcome(agent, "/nowhere")["exitcode"] == 127
     assert agent.ask("guest-exec-status", pid=999)["class"] == "GenericError"
-    assert agent.ask("guest-set-time")["class"] == "CommandNotFound"
+    assert agent.ask("guest-set-vcpus")["class"] == "CommandNotFound"
+
+    assert agent.ask("guest-set-time", time=1_800_000_000_500_000_000) == {}
+    assert 0 <= agent.ask("guest-get-time") - 1_800_000_000 * 10**9 < 300 * 10**9
+    assert agent.ask("guest-set-time")["class"] == "GenericError"
 
 
 @pytest.mark.nightly

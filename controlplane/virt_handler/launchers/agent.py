@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import TypeVar
@@ -29,6 +29,7 @@ from controlplane.virt_handler.launchers.ports import Guest
 
 log = logging.getLogger(__name__)
 Parsed = TypeVar("Parsed")
+Response = TypeVar("Response")
 
 QUESTIONS = 4
 """Queries at the same time on a node: a response may take 4 MiB of memory, and a silent agent the whole deadline."""
@@ -185,6 +186,11 @@ class Agent:
         """Send the agent an order; return its response. NoAgent, HypervisorError."""
         return await self._ask_on(self._require_guest(), agent.request(command, arguments), seconds)
 
+    async def set_time(self, now: Callable[[], float]) -> None:
+        """Set the guest's clock. now: seconds since the epoch, read when it is sent. NoAgent, HypervisorError."""
+        guest = self._require_guest()
+        await self._in_turn(lambda: guest.set_time(now, ANSWER_SECONDS))
+
     def note_frozen(self, is_frozen: bool | None) -> None:
         """Publish the result of a freeze or thaw. None: unknown, the next round queries the agent."""
         self._is_frozen = is_frozen
@@ -214,14 +220,18 @@ class Agent:
         return await self._ask_on(guest, agent.request(command), seconds)
 
     async def _ask_on(self, guest: Guest, query: str, seconds: int) -> str:
-        """Send a query. It continues when the caller is cancelled, and counts against the limits until it has ended."""
-        task = asyncio.create_task(self._ask(guest, query, seconds))
+        return await self._in_turn(lambda: guest.ask_agent(query, seconds))
+
+    async def _in_turn(self, send: Callable[[], Awaitable[Response]]) -> Response:
+        """Send a request. It continues when the caller is cancelled, and counts against the limits until it has
+        ended."""
+        task = asyncio.create_task(self._send(send))
         task.add_done_callback(lambda done: None if done.cancelled() else done.exception())  # the caller may be gone
         return await asyncio.shield(task)
 
-    async def _ask(self, guest: Guest, query: str, seconds: int) -> str:
+    async def _send(self, send: Callable[[], Awaitable[Response]]) -> Response:
         async with self._one_at_a_time, self._questions:
-            return await guest.ask_agent(query, seconds)
+            return await send()
 
     def _publish_state(self, state: AgentState) -> None:
         self._state = replace(state, is_frozen=self._is_frozen)

@@ -26,6 +26,7 @@ from controlplane.virt_handler.launchers.agent import Agent
 from controlplane.virt_handler.launchers.connection import LauncherConnection
 from controlplane.virt_handler.launchers.description import has_kvm
 from controlplane.virt_handler.launchers.freeze import Freeze
+from controlplane.virt_handler.launchers.guest_time import GuestTime
 from controlplane.virt_handler.launchers.memory_progress import MemoryProgress
 from controlplane.virt_handler.launchers.migration_transfer import MigrationTransfer
 from controlplane.virt_handler.launchers.network import Network
@@ -72,6 +73,7 @@ class Session:
         self._failed: FailedOperation | None = None
         self.agent = Agent(tools.clock, tools.random, tools.questions, self._take_agent_info)
         self.freeze = Freeze(self.agent, tools.clock)
+        self.guest_time = GuestTime(self.agent, tools.clock)
         self.memory = MemoryProgress(self._reread, lambda: self.record.status.observed)
         self.network = Network(
             tools.node,
@@ -85,7 +87,13 @@ class Session:
             self.record,
             tools,
             on_look=self._after_look,
-            followers=(self.agent.follow, self.freeze.follow, self.network.follow, self.memory.follow),
+            followers=(
+                self.agent.follow,
+                self.freeze.follow,
+                self.guest_time.follow,
+                self.network.follow,
+                self.memory.follow,
+            ),
         )
         self.operations = Operations(self.record, self.connection, tools, self.network, self.memory)
         self.user_requests = UserRequests(self.record, self.connection, self.agent, self.freeze)
@@ -214,6 +222,7 @@ class Session:
         status = self.record.status
         has_agent = is_guest_up(status.state) and status.observed is not None and status.observed.is_agent_connected
         self.agent.look(guest, is_connected=has_agent)
+        self.guest_time.look(status.state, has_agent=has_agent and guest is not None)
 
     def _take_agent_info(self, agent: AgentState) -> None:
         self.freeze.note(agent)

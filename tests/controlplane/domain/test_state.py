@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from controlplane.domain.state import Life, State, derive_outcome, explain_crash
+from controlplane.domain.state import Life, State, derive_outcome, explain_crash, was_resumed
 
 
 @pytest.mark.parametrize(
@@ -45,6 +45,34 @@ def test_the_outcome_of_a_run_is_upstreams(
 )
 def test_a_domain_paused_for_its_start_is_starting(life: Life, reason: str, expected: bool) -> None:
     assert State(life, reason).is_starting is expected
+
+
+RUNS, RESUMED = State(Life.RUNNING, "booted"), State(Life.RUNNING, "unpaused")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        pytest.param(State(Life.PAUSED, "user"), RESUMED, True, id="a user's pause"),
+        pytest.param(State(Life.PAUSED, "ioerror"), State(Life.BLOCKED, "unknown"), True, id="an I/O error"),
+        pytest.param(
+            State(Life.PAUSED, "migration"), State(Life.RUNNING, "migration_canceled"), True, id="a failed migration"
+        ),
+        pytest.param(State(Life.PAUSED, "starting_up"), RUNS, False, id="a start"),
+        pytest.param(RUNS, RUNS, False, id="no pause"),
+        pytest.param(RESUMED, RESUMED, False, id="an earlier pause"),
+        pytest.param(RUNS, State(Life.PAUSED, "user"), False, id="still paused"),
+        pytest.param(State(Life.PAUSED, "user"), State(Life.SHUT_OFF, "destroyed"), False, id="ended"),
+        pytest.param(State(Life.PAUSED, "user"), None, False, id="no domain any more"),
+        pytest.param(None, RESUMED, True, id="first look: arrived by a migration, or virt-handler was restarted"),
+        pytest.param(None, State(Life.RUNNING, "migrated"), True, id="first look: resumed by libvirt"),
+        pytest.param(None, RUNS, False, id="first look: never paused"),
+    ],
+)
+def test_a_guest_was_resumed_if_it_runs_after_a_pause(
+    before: State | None, after: State | None, expected: bool
+) -> None:
+    assert was_resumed(before, after) is expected
 
 
 @pytest.mark.parametrize("cause", ["panicked", "watchdog"])

@@ -61,6 +61,7 @@ class Domain:
         self.numbers: tuple[int, int] = (binding.VIR_DOMAIN_SHUTOFF, 0)
         self.flags: list[int] = []
         self.failure: libvirtError | None = None
+        self.agent_calls: list[tuple[str, Any, int]] = []
 
     def name(self) -> str:
         return self._name
@@ -77,6 +78,12 @@ class Domain:
     def state(self) -> list[int]:
         self._act(0, self.numbers)
         return list(self.numbers)
+
+    def agentSetResponseTimeout(self, timeout: int, flags: int) -> None:  # noqa: N802
+        self.agent_calls.append(("timeout", timeout, flags))
+
+    def setTime(self, time: dict[str, int], flags: int) -> None:  # noqa: N802
+        self.agent_calls.append(("time", time, flags))
 
     def _act(self, flags: int, numbers: tuple[int, int]) -> None:
         if self.failure is not None:

@@ -55,3 +55,13 @@ async def test_an_error_names_the_operation_and_the_domain(on_fake: OnFake) -> N
     domain.failure = libvirtError("domain is not running", on_fake.libvirt.VIR_ERR_OPERATION_INVALID)
     with pytest.raises(on_fake.errors.WrongState, match="cannot shut down domain web: domain is not running"):
         await on_fake.domain.Domain(domain, "web").shutdown()
+
+
+async def test_the_agent_has_a_deadline_for_the_time(on_fake: OnFake) -> None:
+    """libvirt itself would wait for an agent without end, and refuse all further requests to it."""
+    domain = Domain(on_fake.libvirt)
+    await on_fake.domain.Domain(domain, "web").set_time(lambda: 1_700_000_000.25, 5)
+    assert domain.agent_calls == [
+        ("timeout", 5, 0),
+        ("time", {"seconds": 1_700_000_000, "nseconds": 250_000_000}, 0),
+    ]

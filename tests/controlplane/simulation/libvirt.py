@@ -311,6 +311,9 @@ class LauncherGuest:
         arguments = {"pod_uid": there.pod_uid, "vmi_uid": there.vmi_uid}
         return await Call(name if name in ORDERS else ASK, "agent", there.vmi, run, AgentSilent, arguments)  # type: ignore[no-any-return]
 
+    async def set_time(self, now: Callable[[], float], seconds: int) -> None:
+        await self.ask_agent(f'{{"execute": "guest-set-time", "arguments": {{"time": {now():.0f}}}}}', seconds)
+
     async def state(self) -> State:
         state = await self._connection.call("look at", lambda item: item.state)
         if self._connection.connections.is_late():

@@ -96,6 +96,7 @@ GOOD_ANSWERS: dict[str, Any] = {
         },
     ],
     "guest-fsfreeze-status": '{"return": "thawed"}',
+    "guest-set-time": {},
 }
 
 
@@ -132,6 +133,8 @@ class FakeGuest:
         self.descriptions = 0
         """How often its XML was read."""
         self.agent: FakeAgent | None = None
+        self.times: list[float] = []
+        """What its clock was set to."""
 
     async def start(self, *, is_paused: bool = False) -> None:
         if self.life.life.is_up:
@@ -204,6 +207,12 @@ class FakeGuest:
         if self.agent is None:
             raise AgentSilent("cannot ask the agent: QEMU guest agent is not connected")
         return await self.agent.answer(json.loads(command)["execute"])
+
+    async def set_time(self, now: Callable[[], float], seconds: int) -> None:
+        if self.agent is None:
+            raise AgentSilent("cannot set the time: QEMU guest agent is not connected")
+        await self.agent.answer("guest-set-time")
+        self.times.append(now())
 
     def let_agent(self, agent: FakeAgent | None) -> None:
         """Connect or disconnect the guest agent."""

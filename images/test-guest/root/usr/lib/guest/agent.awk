@@ -138,6 +138,15 @@ function run(    path, rest, command, input, keep) {
     answer("{\"pid\": " RUNS "}")
 }
 
+# The time is in nanoseconds, too many digits for awk's numbers.
+function set_time(    time, seconds) {
+    time = number("time")
+    seconds = substr(time, 1, length(time) - 9)
+    if (seconds == "") refuse("GenericError", "guest-set-time needs a time")
+    else if (system("date -s @" seconds " >/dev/null") == 0) answer("{}")
+    else refuse("GenericError", "cannot set the time")
+}
+
 function encoded(file) {
     return first_line("base64 -w 0 " file " 2>/dev/null")
 }
@@ -158,7 +167,7 @@ function run_status(    keep, code) {
 BEGIN {
     RUNS = 0
     COMMANDS = "sync-delimited sync ping get-time info shutdown network-get-interfaces get-fsinfo get-host-name" \
-        " get-users get-timezone get-osinfo fsfreeze-status fsfreeze-freeze fsfreeze-thaw exec exec-status"
+        " set-time get-users get-timezone get-osinfo fsfreeze-status fsfreeze-freeze fsfreeze-thaw exec exec-status"
     FROZEN = 0
 }
 
@@ -178,6 +187,7 @@ BEGIN {
     else if (command == "guest-get-host-name") answer("{\"host-name\": " quoted(first_line("hostname")) "}")
     else if (command == "guest-get-timezone") answer("{\"zone\": " quoted(first_line("date +%Z")) ", \"offset\": 0}")
     else if (command == "guest-get-time") answer(first_line("date +%s") "000000000")
+    else if (command == "guest-set-time") set_time()
     else if (command == "guest-network-get-interfaces") interfaces()
     else if (command == "guest-get-users") users()
     else if (command == "guest-get-fsinfo") fsinfo()
