@@ -33,7 +33,7 @@ def find_tests(file: str) -> list[str]:
     names = tomllib.loads(GLOBS.read_text())["tests"].get(path.stem) or (
         SIBLINGS if path.stem in SIBLINGS else (path.stem,)
     )
-    named = {test for name in names for test in folder.glob(f"test_{name}*.py")}
+    named = {test for name in names for test in (ROOT.glob(name) if "/" in name else folder.glob(f"test_{name}*.py"))}
     if path.stem in SIBLINGS and not list(folder.glob(f"test_{path.stem}*.py")):
         named = set()
     named = named or set(folder.glob("test_*.py"))
