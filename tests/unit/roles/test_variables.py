@@ -17,7 +17,7 @@ from typing import Any
 import jinja2
 import pytest
 import yaml
-from ansible_collections.virtops.kubevirt.plugins.filter.misused import misused
+from ansible_collections.virtops.kubevirt.plugins.filter._misused import misused
 from ansible_collections.virtops.kubevirt.tests.unit.tasks import PLAYBOOKS, ROLES, ROOT
 
 NAMES = ("control_plane", "drain_node", "launcher_image", "node_kvm", "virtual_machine")

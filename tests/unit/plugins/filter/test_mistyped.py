@@ -6,9 +6,9 @@
 from __future__ import annotations
 
 import pytest
-from ansible_collections.virtops.kubevirt.plugins.filter.mistyped import FilterModule
+from ansible_collections.virtops.kubevirt.plugins.filter._mistyped import FilterModule
 
-mistyped = FilterModule().filters()["mistyped"]
+mistyped = FilterModule().filters()["_mistyped"]
 KNOWN = ["control_plane_replicas", "control_plane_state", "node_kvm_required"]
 
 

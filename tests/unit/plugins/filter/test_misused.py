@@ -9,7 +9,7 @@ from typing import Any
 
 import jinja2
 import pytest
-from ansible_collections.virtops.kubevirt.plugins.filter.misused import FilterModule
+from ansible_collections.virtops.kubevirt.plugins.filter._misused import FilterModule
 
 NAMES = {"type": "list", "choices": ["a", "b"]}
 LIMITED = {"type": "int", "least": 1, "most": 9}
@@ -22,7 +22,7 @@ MAPPINGS = {"type": "list", "elements": "dict"}
 def problems_of(kind: dict[str, Any], **variables: Any) -> list[str]:
     environment = jinja2.Environment()
     environment.filters.update(FilterModule().filters())
-    problems: list[str] = environment.compile_expression("{'x': kind} | misused")(kind=kind, **variables)
+    problems: list[str] = environment.compile_expression("{'x': kind} | _misused")(kind=kind, **variables)
     return problems
 
 

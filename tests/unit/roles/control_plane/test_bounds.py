@@ -14,7 +14,7 @@ from typing import Any
 import jinja2
 import pytest
 import yaml
-from ansible_collections.virtops.kubevirt.plugins.filter.misused import misused
+from ansible_collections.virtops.kubevirt.plugins.filter._misused import misused
 
 from controlplane.api.admission.verdict import Request, Settings, review
 

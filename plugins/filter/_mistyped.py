@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The filter mistyped: unknown names, each with the most similar known name. Pure."""
+"""The private filter _mistyped: unknown names, each with the most similar known name. Pure."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterable
 from difflib import SequenceMatcher, get_close_matches
 
 DOCUMENTATION = r"""
-name: mistyped
-short_description: List unknown names with the nearest known name
-version_added: 0.1.0
+name: _mistyped
+short_description: Internal, list unknown names with the nearest known name
 author:
   - virtops (@virtops)
 description:
+  - For the roles and playbooks of this collection only. It may change in any release.
   - Takes names and the known names, and returns a text for each name that is not known.
   - Role P(virtops.kubevirt.control_plane#role) refuses mistyped variables with it.
 options:
@@ -45,12 +45,12 @@ positional: known
 EXAMPLES = r"""
 - name: List mistyped names
   ansible.builtin.debug:
-    msg: "{{ ['node_kvm_require'] | virtops.kubevirt.mistyped(['node_kvm_required', 'node_kvm_python']) }}"
+    msg: "{{ ['node_kvm_require'] | virtops.kubevirt._mistyped(['node_kvm_required', 'node_kvm_python']) }}"
     # ["node_kvm_require (is node_kvm_required meant?)"]
 
 - name: Ignore names that do not resemble a known one
   ansible.builtin.debug:
-    msg: "{{ ['kubevirt_node', 'kubevirt_version'] | virtops.kubevirt.mistyped(['kubevirt_nodes'], alike=0.9) }}"
+    msg: "{{ ['kubevirt_node', 'kubevirt_version'] | virtops.kubevirt._mistyped(['kubevirt_nodes'], alike=0.9) }}"
     # ["kubevirt_node (is kubevirt_nodes meant?)"]
 """
 
@@ -117,4 +117,4 @@ class FilterModule:
 
     def filters(self) -> dict[str, Callable[..., list[str]]]:
         """Return the filter."""
-        return {"mistyped": mistyped}
+        return {"_mistyped": mistyped}

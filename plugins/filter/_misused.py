@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The filter misused: variables with a value of the wrong kind, one sentence for each."""
+"""The private filter _misused: variables with a value of the wrong kind, one sentence for each."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from jinja2 import Undefined, pass_context
 from jinja2.runtime import Context, missing
 
 DOCUMENTATION = r"""
-name: misused
-short_description: List variables whose value is of the wrong kind
-version_added: 0.1.0
+name: _misused
+short_description: Internal, list variables whose value is of the wrong kind
 author:
   - virtops (@virtops)
 description:
+  - For the roles and playbooks of this collection only. It may change in any release.
   - Takes the kind of value that variables must have, and returns a text for each variable that has another one.
   - A variable that is not set, or that needs a variable that is not set yet, is not checked.
   - An empty variable (null) is wrong.
@@ -40,7 +40,7 @@ options:
 EXAMPLES = r"""
 - name: Say what is wrong with a variable of the command line
   ansible.builtin.debug:
-    msg: "{{ {'kubevirt_become': {'type': 'bool'}} | virtops.kubevirt.misused }}"
+    msg: "{{ {'kubevirt_become': {'type': 'bool'}} | virtops.kubevirt._misused }}"
     # ["kubevirt_become must be true or false, not 'maybe'"]
 """
 
@@ -164,4 +164,4 @@ class FilterModule:
 
     def filters(self) -> dict[str, Callable[..., list[str]]]:
         """Return the filter."""
-        return {"misused": misused}
+        return {"_misused": misused}
