@@ -1,16 +1,13 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Documentation of the options that say what a machine is, of all kinds that describe machines but VirtualMachine.
-
-kubevirt_vm has them in its own documentation, because the suboptions of its `vms` are written from there.
-"""
+"""Documentation of the options that say what a machine is. A module may describe one of them in its own words."""
 
 from __future__ import annotations
 
 
 class ModuleDocFragment:
-    """Shared by kubevirt_vmi, kubevirt_replicaset and kubevirt_pool."""
+    """Shared by the modules of all kinds that describe machines."""
 
     DOCUMENTATION = r"""
 options:
@@ -50,13 +47,15 @@ options:
     type: str
   image:
     description:
-      - Container image with the boot disk; becomes disk and volume V(containerdisk). An existing or declared disk of
-        that name is not changed.
+      - Container image with the boot disk; becomes disk and volume V(containerdisk).
+      - The task makes this disk the first one, and a guest boots from its first disk unless a C(bootOrder) is declared.
+        An existing or declared disk of that name is not changed.
     type: str
   cloud_init:
     description:
       - Data for the guest's cloud-init; becomes disk and volume V(cloudinit). An existing or declared disk of that
         name is not changed.
+      - Refused if the machine has another volume with data for cloud-init, because a guest reads only one.
     type: dict
     suboptions:
       type:
@@ -80,6 +79,7 @@ options:
     description:
       - Disks as in the API, merged by name with those of O(spec), of O(definition) and of the existing object.
       - An entry changes only the fields that it contains. Other entries stay in their order; new ones are appended.
+      - An entry with only V(null) values beside its name is removed. If there is no entry of that name, the task warns.
     type: list
     elements: dict
   volumes:

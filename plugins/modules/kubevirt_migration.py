@@ -100,41 +100,12 @@ options:
   vms:
     description:
       - Several machines, O(parallel) at a time.
+      - An entry takes O(name), O(namespace), O(state), O(from_node), O(target_node) and O(node_selector), with the same meaning
+        and the same checks.
       - The task's options are the defaults of each entry. A task with errors still changes the other entries, and then fails.
       - Mutually exclusive with O(name).
     type: list
     elements: dict
-    suboptions:  # as above; written by python -m tests.sanity.vms_options
-        name:
-          description:
-            - Name of the machine.
-            - Mutually exclusive with O(vms).
-          type: str
-        namespace:
-          description:
-            - Namespace of the machine.
-          type: str
-        state:
-          description: The wanted state; O(state) by default.
-          type: str
-          choices: [absent, present]
-        from_node:
-          description:
-            - Migrate the machine only if it is on this node. So a second run changes nothing.
-            - A machine on another node, or one that does not run, is not changed. A named machine that does not exist is an error.
-            - An unknown node is a warning and no failure, because it may have been removed.
-          type: str
-        target_node:
-          description:
-            - Name of the target node. A machine that is already there is not migrated.
-            - Mutually exclusive with O(vms[].node_selector).
-          type: str
-        node_selector:
-          description:
-            - Labels of the nodes where the machine may be. A machine that is already on such a node is not migrated.
-            - Needs the right to read nodes.
-            - Mutually exclusive with O(vms[].target_node).
-          type: dict
 seealso:
   - module: virtops.kubevirt.kubevirt_migration_info
   - module: virtops.kubevirt.kubevirt_vmi_info
@@ -350,6 +321,7 @@ from ..module_utils._migration import argspec, batch
 def main():
     module = frame.VirtModule(
         argument_spec=argspec.migration_spec(),
+        entries="vms",
         mutually_exclusive=[*argspec.EXCLUSIVE, ["vms", "name"]],
         required_one_of=[["name", "vms", "from_node"]],
         supports_check_mode=True,

@@ -19,6 +19,7 @@ author:
 extends_documentation_fragment:
   - virtops.kubevirt.auth
   - virtops.kubevirt.wait
+  - virtops.kubevirt.machine
   - virtops.kubevirt.attributes
   - virtops.kubevirt.attributes.actiongroup
 attributes:
@@ -57,7 +58,7 @@ options:
         strategy. Fields that others added, or that options set without a definition, stay. Without a definition, options change
         only the fields that they name.
       - The annotation C(virtops.kubevirt/declared-items) records which list entries the module has declared, without their
-        values.
+        values. Results do not show it.
       - Fields that the server sets (C(status), C(metadata.uid) and the like) are ignored.
       - A key with the value V(null) is removed.
     type: dict
@@ -111,97 +112,6 @@ options:
       - Disks, volumes, interfaces, networks, filesystems, GPUs and host devices are merged by name, like O(disks). Any other
         list is replaced as a whole.
     type: dict
-  cpu:
-    description:
-      - The guest's processors.
-    type: dict
-    suboptions:
-      cores:
-        description: Cores of each socket.
-        type: int
-      sockets:
-        description: Sockets.
-        type: int
-      threads:
-        description: Threads of each core.
-        type: int
-      model:
-        description: CPU model, such as V(host-model).
-        type: str
-  memory:
-    description:
-      - The guest's memory, such as V(2Gi).
-    type: str
-  image:
-    description:
-      - Container image with the boot disk; becomes disk and volume V(containerdisk). An existing or declared disk of that name
-        is not changed.
-    type: str
-  cloud_init:
-    description:
-      - Data for the guest's cloud-init; becomes disk and volume V(cloudinit). An existing or declared disk of that name is not
-        changed.
-    type: dict
-    suboptions:
-      type:
-        description: The cloud-init data source. The control plane of this collection supports V(no_cloud).
-        type: str
-        choices: [no_cloud, config_drive]
-        default: no_cloud
-      user_data:
-        description: The user data, a text. Every user with read access to the VirtualMachine can see it; prefer a Secret.
-        type: str
-      user_data_secret:
-        description: Name of a Secret with the user data under the key C(userdata).
-        type: str
-      network_data:
-        description: The network data.
-        type: str
-      network_data_secret:
-        description: Name of a Secret with the network data under the key C(networkdata).
-        type: str
-  disks:
-    description:
-      - Disks as in the API, merged by name with those of O(spec), of O(definition) and of the existing VirtualMachine.
-      - An entry changes only the fields that it contains. Other entries stay in their order; new ones are appended.
-      - An entry with only V(null) values beside its name is removed.
-    type: list
-    elements: dict
-  volumes:
-    description:
-      - Volumes as in the API, merged by name like O(disks). Another kind of source replaces the old one.
-    type: list
-    elements: dict
-  interfaces:
-    description:
-      - Network interfaces as in the API, merged by name like O(disks).
-    type: list
-    elements: dict
-  networks:
-    description:
-      - Networks as in the API, merged by name like O(disks).
-    type: list
-    elements: dict
-  eviction_strategy:
-    description:
-      - What an eviction of the machine's Pod does, such as by C(kubectl drain). V(None) stops the machine. V(LiveMigrate)
-        migrates it, and keeps it running where it is if it cannot migrate. V(LiveMigrateIfPossible) migrates it, or stops it.
-        V(External) leaves that to another controller.
-      - The default is the cluster's setting.
-    type: str
-    choices: [External, LiveMigrate, LiveMigrateIfPossible, None]
-  further_attempts:
-    description:
-      - How often a run that its node fails to start is retried, on another node if possible. The default is the cluster's
-        setting.
-      - An annotation for the control plane of this collection.
-    type: int
-  run_timeout:
-    description:
-      - Seconds that a launcher may take to start after its Pod is scheduled; V(0) means no limit.
-      - The default is the cluster's setting.
-      - An annotation for the control plane of this collection.
-    type: int
   delete_options:
     description:
       - How to delete, only with O(state=absent).
@@ -281,210 +191,13 @@ options:
   vms:
     description:
       - Several VirtualMachines, changed and waited for at the same time.
+      - An entry takes the same options as a single VirtualMachine, such as O(name), O(memory), O(image) and O(state), with the
+        same meaning and the same checks. The options of the connection, O(api_version), O(hidden_fields), and O(wait) with
+        all options that begin with C(wait_) are of the task only.
       - The task's options are the defaults of each entry. A task with errors still changes the other entries, and then fails.
       - Mutually exclusive with O(name) and O(generate_name).
     type: list
     elements: dict
-    suboptions:  # as above; written by python -m tests.sanity.vms_options
-        name:
-          description:
-            - Name of the VirtualMachine.
-            - Mutually exclusive with O(vms[].generate_name).
-          type: str
-        generate_name:
-          description:
-            - Prefix of a name that the server completes. Every run creates another VirtualMachine.
-            - Only with O(vms[].state=present). Mutually exclusive with O(vms[].name).
-          type: str
-        namespace:
-          description:
-            - Namespace of the VirtualMachine. Needed here or in O(vms[].definition).
-          type: str
-        definition:
-          description:
-            - A VirtualMachine as in the API; C(apiVersion) and C(kind) are optional.
-            - A definition with a C(spec) is complete. Fields of an earlier definition that this one lacks are removed, except the run
-              strategy. Fields that others added, or that options set without a definition, stay. Without a definition, options change
-              only the fields that they name.
-            - The annotation C(virtops.kubevirt/declared-items) records which list entries the module has declared, without their
-              values.
-            - Fields that the server sets (C(status), C(metadata.uid) and the like) are ignored.
-            - A key with the value V(null) is removed.
-          type: dict
-          aliases: [resource_definition]
-        annotations:
-          description:
-            - Annotations of the VirtualMachine, and of its template if the task declares the machine.
-          type: dict
-        labels:
-          description:
-            - Labels of the VirtualMachine, and of its template if the task declares the machine.
-          type: dict
-        running:
-          description:
-            - V(true) means the run strategy V(Always), V(false) means V(Halted).
-            - A new VirtualMachine runs by default. If neither this nor O(vms[].run_strategy) is set, an existing one is neither started nor
-              stopped.
-            - Mutually exclusive with O(vms[].run_strategy).
-          type: bool
-        run_strategy:
-          description:
-            - When the VirtualMachine runs.
-            - Power states have precedence. O(vms[].state=stopped) ignores a strategy that would start the machine (V(Always), V(Once) and
-              V(RerunOnFailure)); O(vms[].state=started) and O(vms[].state=restarted) ignore V(Halted). A new VirtualMachine then gets V(Halted)
-              or V(Always).
-            - Mutually exclusive with O(vms[].running).
-          type: str
-          choices: [Always, Halted, Manual, Once, RerunOnFailure]
-        start_paused:
-          description:
-            - With O(vms[].state=started), the task starts the guest paused; O(vms[].state=unpaused) lets it run. A running guest is not changed.
-            - A new VirtualMachine is created V(Halted) and then started.
-            - To start it paused with every start, declare C(startStrategy) in O(vms[].spec).
-          type: bool
-        instancetype:
-          description:
-            - Reference to an instance type. The control plane must support it.
-          type: dict
-        preference:
-          description:
-            - Reference to a preference. The control plane must support it.
-          type: dict
-        data_volume_templates:
-          description:
-            - Templates of DataVolumes that the VirtualMachine owns, merged by C(metadata.name). The control plane must support them.
-          type: list
-          elements: dict
-        spec:
-          description:
-            - The template's C(spec) (that of a VirtualMachineInstance), merged over the one in O(vms[].definition).
-            - Disks, volumes, interfaces, networks, filesystems, GPUs and host devices are merged by name, like O(vms[].disks). Any other
-              list is replaced as a whole.
-          type: dict
-        cpu:
-          description:
-            - The guest's processors.
-          type: dict
-          suboptions:
-            cores:
-              description: Cores of each socket.
-              type: int
-            sockets:
-              description: Sockets.
-              type: int
-            threads:
-              description: Threads of each core.
-              type: int
-            model:
-              description: CPU model, such as V(host-model).
-              type: str
-        memory:
-          description:
-            - The guest's memory, such as V(2Gi).
-          type: str
-        image:
-          description:
-            - Container image with the boot disk; becomes disk and volume V(containerdisk). An existing or declared disk of that name
-              is not changed.
-          type: str
-        cloud_init:
-          description:
-            - Data for the guest's cloud-init; becomes disk and volume V(cloudinit). An existing or declared disk of that name is not
-              changed.
-          type: dict
-          suboptions:
-            type:
-              description: The cloud-init data source. The control plane of this collection supports V(no_cloud).
-              type: str
-              choices: [no_cloud, config_drive]
-              default: no_cloud
-            user_data:
-              description: The user data, a text. Every user with read access to the VirtualMachine can see it; prefer a Secret.
-              type: str
-            user_data_secret:
-              description: Name of a Secret with the user data under the key C(userdata).
-              type: str
-            network_data:
-              description: The network data.
-              type: str
-            network_data_secret:
-              description: Name of a Secret with the network data under the key C(networkdata).
-              type: str
-        disks:
-          description:
-            - Disks as in the API, merged by name with those of O(vms[].spec), of O(vms[].definition) and of the existing VirtualMachine.
-            - An entry changes only the fields that it contains. Other entries stay in their order; new ones are appended.
-            - An entry with only V(null) values beside its name is removed.
-          type: list
-          elements: dict
-        volumes:
-          description:
-            - Volumes as in the API, merged by name like O(vms[].disks). Another kind of source replaces the old one.
-          type: list
-          elements: dict
-        interfaces:
-          description:
-            - Network interfaces as in the API, merged by name like O(vms[].disks).
-          type: list
-          elements: dict
-        networks:
-          description:
-            - Networks as in the API, merged by name like O(vms[].disks).
-          type: list
-          elements: dict
-        eviction_strategy:
-          description:
-            - What an eviction of the machine's Pod does, such as by C(kubectl drain). V(None) stops the machine. V(LiveMigrate)
-              migrates it, and keeps it running where it is if it cannot migrate. V(LiveMigrateIfPossible) migrates it, or stops it.
-              V(External) leaves that to another controller.
-            - The default is the cluster's setting.
-          type: str
-          choices: [External, LiveMigrate, LiveMigrateIfPossible, None]
-        further_attempts:
-          description:
-            - How often a run that its node fails to start is retried, on another node if possible. The default is the cluster's
-              setting.
-            - An annotation for the control plane of this collection.
-          type: int
-        run_timeout:
-          description:
-            - Seconds that a launcher may take to start after its Pod is scheduled; V(0) means no limit.
-            - The default is the cluster's setting.
-            - An annotation for the control plane of this collection.
-          type: int
-        delete_options:
-          description:
-            - How to delete, only with O(vms[].state=absent).
-          type: dict
-          suboptions:
-            propagationPolicy:
-              description: What happens to the objects that the VirtualMachine owns. V(Orphan) keeps its instance running.
-              type: str
-              choices: [Foreground, Background, Orphan]
-            preconditions:
-              description: Refuse the deletion of another VirtualMachine with this name.
-              type: dict
-              suboptions:
-                resourceVersion:
-                  description: Its resource version.
-                  type: str
-                uid:
-                  description: Its UID.
-                  type: str
-        grace_period_seconds:
-          description:
-            - How many seconds the guest may take to shut down, with O(vms[].state=stopped).
-            - With O(vms[].state=restarted) only V(0) is valid, which does not shut the guest down.
-            - Refused if the task stops and restarts no machine. O(vms[].state=absent) uses the machine's own
-              C(terminationGracePeriodSeconds).
-          type: int
-        state:
-          description: The wanted state; O(state) by default.
-          type: str
-          choices: [absent, present, restarted, started, stopped, paused, unpaused, reset, softrebooted]
-        force:
-          description: Whether to replace it; O(force) by default.
-          type: bool
 seealso:
   - module: virtops.kubevirt.kubevirt_vmi
   - module: virtops.kubevirt.kubevirt_vm_info
@@ -677,7 +390,7 @@ results:
   elements: dict
   contains:
     name:
-      description: Its name, also a generated one; empty if O(vms[].generate_name) was given and nothing was created.
+      description: Its name, also a generated one; empty if O(generate_name) was given and nothing was created.
       returned: always
       type: str
     namespace:
@@ -784,6 +497,7 @@ from ..module_utils._vm.request import argspec
 def main():
     module = frame.VirtModule(
         argument_spec=argspec.vm_spec(),
+        entries="vms",
         mutually_exclusive=[*argspec.EXCLUSIVE, ["vms", "name"], ["vms", "generate_name"]],
         required_one_of=[["name", "generate_name", "definition", "vms"]],
         supports_check_mode=True,

@@ -101,173 +101,13 @@ options:
   vmis:
     description:
       - Several VirtualMachineInstances, changed and waited for at the same time.
+      - An entry takes the same options as a single instance, such as O(name), O(memory), O(image) and O(state), with the same
+        meaning and the same checks. The options of the connection, O(api_version), O(hidden_fields), and O(wait) with all
+        options that begin with C(wait_) are of the task only.
       - The task's options are the defaults of each entry. A task with errors still changes the other entries, and then fails.
       - Mutually exclusive with O(name) and O(generate_name).
     type: list
     elements: dict
-    suboptions:  # as above; written by python -m tests.sanity.vms_options
-        name:
-          description:
-            - Name of the VirtualMachineInstance.
-            - Mutually exclusive with O(vmis[].generate_name).
-          type: str
-        generate_name:
-          description:
-            - Prefix of a name that the server completes. Every run creates another VirtualMachineInstance.
-            - Only with O(vmis[].state=present). Mutually exclusive with O(vmis[].name).
-          type: str
-        namespace:
-          description:
-            - Namespace of the VirtualMachineInstance. Needed here or in O(vmis[].definition).
-          type: str
-        annotations:
-          description:
-            - Annotations of the VirtualMachineInstance. Its other annotations stay.
-          type: dict
-        labels:
-          description:
-            - Labels of the VirtualMachineInstance. Its other labels stay.
-          type: dict
-        start_paused:
-          description:
-            - The guest starts paused; O(vmis[].state=unpaused) lets it run.
-          type: bool
-        state:
-          description: The wanted state; O(state) by default.
-          type: str
-          choices: [absent, present, paused, unpaused, reset, softrebooted, frozen, unfrozen]
-        unfreeze_timeout:
-          description:
-            - Seconds after O(vmis[].state=frozen) until the file systems are thawed automatically. V(0) means never. Already frozen file
-              systems keep their time.
-            - A guest with frozen file systems hangs at its next write, and the client may fail before it thaws them.
-            - The default is 300.
-          type: int
-        force:
-          description: Whether to replace it; O(force) by default.
-          type: bool
-        definition:
-          description:
-            - The object as in the API; C(apiVersion) and C(kind) are optional. Other options override its fields.
-            - Fields that the server sets (C(status), C(metadata.uid) and the like) are ignored.
-            - A key with the value V(null) is removed.
-          type: dict
-          aliases: [resource_definition]
-        spec:
-          description:
-            - The C(spec) of a VirtualMachineInstance, merged over the one in O(vmis[].definition).
-            - Disks, volumes, interfaces, networks, filesystems, GPUs and host devices are merged by name, like O(vmis[].disks).
-              Any other list is replaced as a whole.
-          type: dict
-        cpu:
-          description:
-            - The guest's processors.
-          type: dict
-          suboptions:
-            cores:
-              description: Cores of each socket.
-              type: int
-            sockets:
-              description: Sockets.
-              type: int
-            threads:
-              description: Threads of each core.
-              type: int
-            model:
-              description: CPU model, such as V(host-model).
-              type: str
-        memory:
-          description:
-            - The guest's memory, such as V(2Gi).
-          type: str
-        image:
-          description:
-            - Container image with the boot disk; becomes disk and volume V(containerdisk). An existing or declared disk of
-              that name is not changed.
-          type: str
-        cloud_init:
-          description:
-            - Data for the guest's cloud-init; becomes disk and volume V(cloudinit). An existing or declared disk of that
-              name is not changed.
-          type: dict
-          suboptions:
-            type:
-              description: The cloud-init data source. The control plane of this collection supports V(no_cloud).
-              type: str
-              choices: [no_cloud, config_drive]
-              default: no_cloud
-            user_data:
-              description: The user data, a text. Every user with read access to the object can see it; prefer a Secret.
-              type: str
-            user_data_secret:
-              description: Name of a Secret with the user data under the key C(userdata).
-              type: str
-            network_data:
-              description: The network data.
-              type: str
-            network_data_secret:
-              description: Name of a Secret with the network data under the key C(networkdata).
-              type: str
-        disks:
-          description:
-            - Disks as in the API, merged by name with those of O(vmis[].spec), of O(vmis[].definition) and of the existing object.
-            - An entry changes only the fields that it contains. Other entries stay in their order; new ones are appended.
-          type: list
-          elements: dict
-        volumes:
-          description:
-            - Volumes as in the API, merged by name like O(vmis[].disks). Another kind of source replaces the old one.
-          type: list
-          elements: dict
-        interfaces:
-          description:
-            - Network interfaces as in the API, merged by name like O(vmis[].disks).
-          type: list
-          elements: dict
-        networks:
-          description:
-            - Networks as in the API, merged by name like O(vmis[].disks).
-          type: list
-          elements: dict
-        eviction_strategy:
-          description:
-            - What an eviction of the machine's Pod does, such as by C(kubectl drain). V(None) stops the machine.
-              V(LiveMigrate) migrates it, and keeps it running where it is if it cannot migrate. V(LiveMigrateIfPossible)
-              migrates it, or stops it. V(External) leaves that to another controller.
-            - The default is the cluster's setting.
-          type: str
-          choices: [External, LiveMigrate, LiveMigrateIfPossible, None]
-        further_attempts:
-          description:
-            - How often a run that its node fails to start is retried, on another node if possible. The default is the
-              cluster's setting.
-            - An annotation for the control plane of this collection.
-          type: int
-        run_timeout:
-          description:
-            - Seconds that a launcher may take to start after its Pod is scheduled; V(0) means no limit.
-            - The default is the cluster's setting.
-            - An annotation for the control plane of this collection.
-          type: int
-        delete_options:
-          description:
-            - How to delete, only with O(vmis[].state=absent).
-          type: dict
-          suboptions:
-            propagationPolicy:
-              description: What happens to the objects that this one owns.
-              type: str
-              choices: [Foreground, Background, Orphan]
-            preconditions:
-              description: Refuse the deletion of another object with this name.
-              type: dict
-              suboptions:
-                resourceVersion:
-                  description: Its resource version.
-                  type: str
-                uid:
-                  description: Its UID.
-                  type: str
 seealso:
   - module: virtops.kubevirt.kubevirt_vm
   - module: virtops.kubevirt.kubevirt_vmi_info
@@ -415,7 +255,7 @@ results:
   elements: dict
   contains:
     name:
-      description: Its name, also a generated one; empty if O(vmis[].generate_name) was given and nothing was created.
+      description: Its name, also a generated one; empty if O(generate_name) was given and nothing was created.
       returned: always
       type: str
     namespace:
@@ -524,6 +364,7 @@ from ..module_utils._vm.request import instance_argspec
 def main():
     module = frame.VirtModule(
         argument_spec=instance_argspec.vmi_spec(),
+        entries="vmis",
         mutually_exclusive=[*instance_argspec.EXCLUSIVE, ["vmis", "name"], ["vmis", "generate_name"]],
         required_one_of=[["name", "generate_name", "definition", "vmis"]],
         supports_check_mode=True,

@@ -23,14 +23,34 @@ _FROM_ENVIRONMENT = ("kubeconfig", "host", "proxy", "proxy_headers")
 
 
 class VirtModule(AnsibleModule):
-    """An AnsibleModule that collects the secrets before it checks its arguments, because the check may print them."""
+    """An AnsibleModule that collects the secrets before it checks its arguments, because the check may print them.
+
+    entries: the option that takes several objects. Its suboptions are options of the task, which the documentation
+    describes once. Ansible compares the documentation with the constructor's argument_spec, so that lacks them; the
+    arguments are checked against all.
+    """
+
+    def __init__(self, *, argument_spec: dict[str, Any], entries: str = "", **rules: Any) -> None:
+        self._whole_spec = argument_spec
+        super().__init__(argument_spec=documented(argument_spec, entries), **rules)
 
     def _load_params(self) -> None:
         super()._load_params()
+        self.argument_spec = self._whole_spec
         self.no_log_values.update(redact.secrets_in_arguments(self.params, self.argument_spec))
         wrong = misshapen(self.argument_spec, self.params)
         if wrong:  # Ansible's own check would end in a TypeError that names no option
             self.fail_json(msg=wrong)
+
+
+def documented(spec: Mapping[str, Any], entries: str) -> dict[str, Any]:
+    """Return the options as they are documented: that for several objects without its suboptions."""
+    return {
+        name: {key: value for key, value in option.items() if key in ("type", "elements")}
+        if name == entries
+        else option
+        for name, option in spec.items()
+    }
 
 
 def run(module: VirtModule, work: Callable[..., dict[str, Any]]) -> None:
