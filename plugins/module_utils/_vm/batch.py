@@ -46,13 +46,25 @@ def run(params: Mapping[str, Any], api: Api, *, check_mode: bool, diff: bool, ki
     if terms.wait:
         for result in results:
             result["duration"] = round(time.monotonic() - start, 1)
+    warnings = _warnings(requests, written)
     if not _is_list(params, kind):
         if isinstance(outcomes[0], VirtError):
             raise outcomes[0]
-        return results[0]
+        return {**results[0], **warnings}
     from . import multi
 
-    return multi.result(requests, written, outcomes, results)
+    return {**multi.result(requests, written, outcomes, results), **warnings}
+
+
+def _warnings(requests: list[VmRequest], written: list[Outcome | VirtError]) -> dict[str, list[str]]:
+    """Return the warnings of a task: list items that it removes and that no object had."""
+    texts: list[str] = []
+    for request, outcome in zip(requests, written, strict=True):
+        if request.removals and request.state != "absent" and isinstance(outcome, Outcome):
+            from .request import removals  # few tasks remove an item
+
+            texts += removals.warnings(request.title, request.removals, outcome.before)
+    return {"warnings": texts} if texts else {}
 
 
 def requests_from(params: Mapping[str, Any], kind: Kind = kinds.VM) -> list[VmRequest]:

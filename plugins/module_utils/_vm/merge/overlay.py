@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..field_path import Path
+from ..field_path import Path, value_at
 from .compare import is_equal
 from .keyed_lists import ITEM, KEYS, excluded, key_of
 
@@ -74,12 +74,14 @@ class _Overlay:
             laid = declared.pop(key_of(path, item), None)
             if laid is None:
                 merged.append(item)
-            elif self._keep_nulls or not _removes(laid, path):
+            elif removes(laid, path):
+                merged += [laid] if self._keep_nulls else []
+            else:
                 merged.append(self.lay(item, laid, (*path, ITEM)))
         merged.extend(
             self.lay(None, item, (*path, ITEM))
             for item in declared.values()
-            if self._keep_nulls or not _removes(item, path)
+            if self._keep_nulls or not removes(item, path)
         )
         same = len(merged) == len(below) and all(new is old for new, old in zip(merged, below, strict=True))
         return below if same and not is_new else merged
@@ -94,7 +96,14 @@ class _Overlay:
         return [self.lay(None, item, inside) for item in above]
 
 
-def _removes(item: Any, path: Path) -> bool:
-    """Tell whether an item has nothing but None beside its key."""
+def removes(item: Any, path: Path) -> bool:
+    """Tell whether an item of the list at `path` has nothing but None beside its key: it is to be removed."""
     rest = [value for key, value in item.items() if key != KEYS[path][0]] if isinstance(item, dict) else []
     return bool(rest) and all(value is None for value in rest)
+
+
+def has_removals(declared: Any) -> bool:
+    """Tell whether a declaration removes an item of a list that keyed_lists knows."""
+    return any(
+        removes(item, path) for path in KEYS if isinstance(items := value_at(declared, path), list) for item in items
+    )

@@ -17,6 +17,7 @@ from ..._client.errors import BadArgument
 from ...kubevirt_api import names
 from ..field_path import Path, nested, value_at, with_value
 from ..kinds import POOL, VM, VMI, Kind
+from ..merge import overlay
 from ..merge.keyed_lists import key_of
 from . import shape
 
@@ -93,6 +94,7 @@ def build(params: Mapping[str, Any], kind: Kind = VM) -> Declaration:
     if params.get("image") or params.get("cloud_init"):
         from . import option_volumes
 
+        option_volumes.check(obj, params, kind)
         obj, default_disks = option_volumes.with_disks(obj, params, kind)
     obj = _with_labels(obj, params, kind)
     if has_machine(params):
@@ -109,6 +111,16 @@ def build(params: Mapping[str, Any], kind: Kind = VM) -> Declaration:
     if len(json.dumps(obj, default=str)) > SIZE_LIMIT:
         raise BadArgument("the definition expands beyond 1 MiB, more than the API server stores")
     return Declaration(obj, default_disks)
+
+
+def over_live(declaration: Declaration, declared: Object, live: Object, kind: Kind = VM) -> Object:
+    """Return the live object with the declared one laid over it. declared: all or a part of the declaration."""
+    laid: Object = overlay.over_live(live, declared)
+    if not declaration.default_disks:
+        return laid
+    from . import option_volumes
+
+    return option_volumes.completed(laid, live, declaration.default_disks, kind)
 
 
 def without_defaults(declaration: Declaration, live: Object, kind: Kind = VM) -> Object:

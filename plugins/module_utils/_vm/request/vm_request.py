@@ -15,6 +15,7 @@ from ...kubevirt_api import names, run_strategies
 from ...kubevirt_api.desired import run_strategy
 from .. import field_path
 from ..kinds import VM, Kind
+from ..merge import overlay
 from . import manifest
 
 UNFREEZE_SECONDS = 300
@@ -35,6 +36,13 @@ STATE_OPTIONS = {
 }
 """Refused beside other states, where they would mislead. Options of the machine are accepted beside any state: a play
 can keep them and change the state."""
+INTERNAL = (
+    ("metadata", "annotations", names.DECLARED_ITEMS),
+    ("metadata", "annotations", names.TEMPLATE_HASH),
+    ("metadata", "annotations", names.FIXED_TEMPLATE_HASH),
+    *((*path, "annotations", names.POOL_TEMPLATE) for path in (("metadata",), ("spec", "template", "metadata"))),
+)
+"""Annotations that only this collection reads. They are long, and no result shows them."""
 _STARTS_UNPAUSED = (run_strategies.ONCE, run_strategies.RERUN_ON_FAILURE)
 """Strategies with which the control plane itself makes the first start."""
 _NOT_EMPTY = ("image", "memory", "cpu.model", "cloud_init.user_data_secret", "cloud_init.network_data_secret")
@@ -55,6 +63,8 @@ class VmRequest(NamedTuple):
     """A definition: fields that were applied earlier and are missing now are removed."""
     options: Mapping[str, frozenset[str]] = MappingProxyType({})
     """The options of the task, each with the names of its entries if it is a list."""
+    removals: tuple[Any, ...] = ()
+    """The request.removals.Removal of each list item that the task removes."""
     force: bool = False
     delete_options: Mapping[str, Any] = MappingProxyType({})
     grace_period_seconds: int | None = None
@@ -78,7 +88,8 @@ class Terms(NamedTuple):
     diff: bool = False
     wait: bool = False
     wait_timeout_seconds: int = 120
-    hidden: tuple[tuple[str, ...], ...] = ()
+    hidden: tuple[tuple[str, ...], ...] = INTERNAL
+    """Paths of the fields that results omit, and that count for no change."""
     condition: tuple[str, str, str | None] | None = None
     """Type, status and reason of a condition to wait for."""
     wait_for_claims: bool = False
@@ -96,7 +107,7 @@ def terms_from(params: Mapping[str, Any], *, check_mode: bool, diff: bool, kind:
         diff=diff,
         wait=bool(params.get("wait")),
         wait_timeout_seconds=params.get("wait_timeout") or 120,
-        hidden=tuple(tuple(field_path.parse(text)) for text in params.get("hidden_fields") or ()),
+        hidden=(*INTERNAL, *(tuple(field_path.parse(text)) for text in params.get("hidden_fields") or ())),
         condition=_condition(params),
         wait_for_claims=bool(params.get("wait_for_claims")),
     )
@@ -161,6 +172,7 @@ def build_request(params: Mapping[str, Any], prefix: str, kind: Kind) -> VmReque
         has_machine=manifest.has_machine(params),
         is_complete=bool((params.get("definition") or {}).get("spec")),
         options={option: _entry_names(value) for option, value in params.items() if value},
+        removals=_removals(params, declaration.obj, kind),
         force=bool(params.get("force")),
         delete_options=_delete_options(params.get("delete_options") or {}),
         grace_period_seconds=params.get("grace_period_seconds"),
@@ -221,6 +233,14 @@ def _check_start_paused(declared: dict[str, Any], state: str) -> None:
 
 def _entry_names(value: Any) -> frozenset[str]:
     return frozenset(str(item["name"]) for item in value if "name" in item) if isinstance(value, list) else frozenset()
+
+
+def _removals(params: Mapping[str, Any], declared: dict[str, Any], kind: Kind) -> tuple[Any, ...]:
+    if not overlay.has_removals(declared):
+        return ()
+    from .removals import removals_of  # few tasks remove an item
+
+    return removals_of(params, kind)
 
 
 def _delete_options(options: Mapping[str, Any]) -> dict[str, Any]:

@@ -134,4 +134,4 @@ def decide(request: VmRequest, live: Object) -> update.Write | None:
     declared = update.with_strategy(request, request.declaration.obj, live)
     if is_replaced:
         return replace.for_replacement(declared, live, is_complete=request.is_complete)
-    return replace.for_definition(declared, live)
+    return replace.for_definition(request, declared, live)

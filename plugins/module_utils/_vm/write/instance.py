@@ -18,8 +18,8 @@ from ..._client.waiter import Verdict, Waiter
 from ...kubevirt_api.desired import is_deleting
 from ...kubevirt_api.predicates import is_final, phase
 from .. import kinds
-from ..merge import compare, overlay
-from ..request.manifest import Declaration, without_defaults
+from ..merge import compare
+from ..request.manifest import Declaration, over_live, without_defaults
 from ..request.vm_request import Terms, VmRequest
 from . import power_state, send, update
 from .guest_power import OPERATIONS
@@ -70,7 +70,8 @@ def differences(request: VmRequest, live: Object) -> list[str]:
 
     A field that an earlier task declared and this one does not is no difference: nothing can be removed.
     """
-    laid = overlay.over_live(live, without_defaults(request.declaration, live, request.kind))
+    declared = without_defaults(request.declaration, live, request.kind)
+    laid = over_live(request.declaration, declared, live, request.kind)
     patch = compare.merge_patch(live, laid).get("spec")
     return sorted(_leaves(patch, "spec")) if patch else []
 

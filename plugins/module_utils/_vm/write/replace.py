@@ -18,6 +18,7 @@ from ..field_path import Path, value_at, with_value
 from ..kinds import POOL_TEMPLATE
 from ..merge import compare, overlay, ownership
 from ..merge.keyed_lists import KEYS
+from ..request import manifest
 from ..request.vm_request import VmRequest
 from .update import STRATEGY_FIELDS, Write, guarded, is_overridden
 
@@ -102,9 +103,9 @@ def _first_strategy(request: VmRequest, machine: Object) -> str:
     return run_strategies.HALTED if request.state == "stopped" else DEFAULT_RUN_STRATEGY
 
 
-def for_definition(declared: Object, live: Object) -> Write | None:
+def for_definition(request: VmRequest, declared: Object, live: Object) -> Write | None:
     """Return the write that makes the object match a definition, None if it matches."""
-    laid: Object = overlay.over_live(live, declared)
+    laid = manifest.over_live(request.declaration, declared, live, request.kind)
     fields = ownership.applied_fields(live, FIELD_MANAGER)
     clean = overlay.over_live({}, declared)
     target = laid if fields is None else ownership.without_dropped(laid, fields, clean)

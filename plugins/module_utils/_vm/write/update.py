@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from ...kubevirt_api import run_strategies
 from ...kubevirt_api.desired import run_strategy
 from ..field_path import value_at, with_value
-from ..merge import compare, overlay
+from ..merge import compare
 from ..request import manifest
 from ..request.vm_request import VmRequest
 
@@ -37,7 +37,7 @@ class Write(NamedTuple):
 def for_options(request: VmRequest, live: Object) -> Write | None:
     """Return the write that makes an object match its options, None if it matches."""
     declared = with_strategy(request, manifest.without_defaults(request.declaration, live, request.kind), live)
-    patch = compare.merge_patch(live, overlay.over_live(live, declared))
+    patch = compare.merge_patch(live, manifest.over_live(request.declaration, declared, live, request.kind))
     return Write("patch", guarded(patch, live) if compare.has_lists(patch) else patch) if patch else None
 
 

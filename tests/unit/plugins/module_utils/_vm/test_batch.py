@@ -31,3 +31,38 @@ def test_the_failure_of_a_single_vm_is_the_error_of_the_task(world: World, task:
     with pytest.raises(VirtError, match=r"^cannot apply VirtualMachine default/web: spec\.colour"):
         task(name="web", definition={"spec": {"colour": 1, "template": {}}})
     assert world.objects == {}
+
+
+def test_the_removal_of_a_missing_item_is_a_warning_and_no_change(task: Task) -> None:
+    """A second run must not fail; a misspelt name must not pass unseen."""
+    data = {"disks": [{"name": "data", "disk": {}}], "volumes": [{"name": "data", "emptyDisk": {"capacity": "1Gi"}}]}
+    assert "warnings" not in task(**MACHINE, **data)
+    removed = {"disks": [{"name": "dat", "disk": None}]}
+    result = task(**removed)
+    assert result["changed"] is False
+    (text,) = result["warnings"]
+    assert text.startswith(
+        "VirtualMachine default/web: disks: there is no dat to remove (there are: containerdisk, data)"
+    )
+    assert len(task(vms=[{"name": "web"}, {"name": "b", **MACHINE}], **removed)["warnings"]) == 2
+    assert "warnings" not in task(state="absent", **removed)
+
+
+def test_the_removal_of_an_item_that_is_there_is_no_warning(task: Task) -> None:
+    data = {"disks": [{"name": "data", "disk": {}}], "volumes": [{"name": "data", "emptyDisk": {"capacity": "1Gi"}}]}
+    task(**MACHINE, **data)
+    result = task(disks=[{"name": "data", "disk": None}], volumes=[{"name": "data", "emptyDisk": None}])
+    assert (result["changed"], "warnings" in result) == (True, False)
+
+
+@pytest.mark.parametrize("module", ["task", "of_instances", "of_sets", "of_pools"])
+def test_the_internal_annotation_is_in_no_result_and_no_diff(
+    world: World, module: str, request: pytest.FixtureRequest
+) -> None:
+    run: Task = request.getfixturevalue(module)
+    labels = {"labels": {"app": "web"}}
+    result = run(diff=True, **labels, **MACHINE)
+    (stored,) = [obj for (plural, *_key), obj in world.objects.items() if obj["metadata"]["name"] == "web"][:1]
+    assert "virtops.kubevirt/declared-items" in stored["metadata"]["annotations"]
+    assert "declared-items" not in str(result)
+    assert "declared-items" not in str(run(diff=True, **labels, **{**MACHINE, "image": "registry/guest:2"}, force=True))
