@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from .._client.api import Api
 from .._client.errors import ApiError, TimedOut, VirtError
 from .._client.waiter import Reached, Verdict, Waiter
-from .._vm import kinds
+from .._vm import kinds, missing
 from .._vm.request.vm_request import Terms
 from ..kubevirt_api import names
 from . import decide, migration_status, nodes
@@ -74,7 +74,7 @@ def _check_exists(api: Api, request: MigrationRequest, vmi: Object | None, terms
     except VirtError:  # without the right to read machines, the error is that it does not run
         return
     if machine is None:
-        reason = "there is no such machine; look at its name and its namespace"
+        reason = missing.reason(api, request.namespace)
         raise VirtError(f"{request.title} cannot be migrated: {reason}", reason=reason)
 
 

@@ -14,7 +14,7 @@ from .._client.api import Api, Resource
 from .._client.argspec import auth_argument_spec
 from .._client.errors import BadArgument, Conflict, NotFound, TimedOut, VirtError
 from .._client.waiter import Verdict, Waiter
-from .._vm import kinds
+from .._vm import kinds, missing
 from .._vm.merge import compare, overlay
 from . import exposure, service_owner
 from .exposure import ServiceRequest
@@ -149,8 +149,9 @@ def _target(params: Mapping[str, Any], api: Api, request: ServiceRequest, check_
     is_optional = check_mode and is_declared
     if target is None and not is_optional:  # in check mode an earlier task may create it
         raise VirtError(
-            f"{request.title} does not exist, so Service {request.namespace}/{request.name} cannot belong to it;"
-            " create it first, or give ports and selector of the Service and set owned=false"
+            f"Service {request.namespace}/{request.name} cannot expose {request.title}:"
+            f" {missing.reason(api, request.namespace, request.kind)}, or create it first. Without it, give ports and"
+            " selector of the Service and set owned=false"
         )
     return target
 

@@ -11,6 +11,7 @@ write    decide what an object needs, and send it
 wait     wait until objects are as declared, and explain why they are not
 read     the info modules
 
-kinds, field_path and members serve all packages. multi: several objects in a task. A test checks which package imports
-which. Imports inside of functions are for code that few tasks need: Ansible compiles imported files on each run.
+kinds, field_path, members and missing serve all packages. multi: several objects in a task. A test checks which
+package imports which. Imports inside of functions are for code that few tasks need: Ansible compiles imported files on
+each run.
 """

@@ -22,7 +22,7 @@ class Kind:
     machine: the path of an instance's spec. list_option: the option that takes several objects (vms, vmis), or "".
     vm: the path of a VirtualMachine, whose spec has a run strategy, or None. templates: the paths of the templates of
     members, outermost first. members: the word for the members of a set in messages;
-    "" for a kind that has none.
+    "" for a kind that has none. noun: the word for an object of the kind in messages.
     """
 
     def __init__(
@@ -36,6 +36,7 @@ class Kind:
         vm: Path | None = None,
         templates: tuple[Path, ...] = (("spec", "template"),),
         members: str = "",
+        noun: str = "machine",
     ) -> None:
         self.name = name
         self.plural = plural
@@ -45,6 +46,7 @@ class Kind:
         self.vm = vm
         self.templates = templates
         self.members = members
+        self.noun = noun
 
     @property
     def group(self) -> str:
@@ -65,9 +67,13 @@ class Kind:
 
 
 VM = Kind("VirtualMachine", "virtualmachines", ("spec", "template", "spec"), "vms", vm=())
-VMI = Kind("VirtualMachineInstance", "virtualmachineinstances", ("spec",), "vmis", templates=())
+VMI = Kind("VirtualMachineInstance", "virtualmachineinstances", ("spec",), "vmis", templates=(), noun="instance")
 REPLICA_SET = Kind(
-    "VirtualMachineInstanceReplicaSet", "virtualmachineinstancereplicasets", VM.machine, members="instances"
+    "VirtualMachineInstanceReplicaSet",
+    "virtualmachineinstancereplicasets",
+    VM.machine,
+    members="instances",
+    noun="replica set",
 )
 POOL = Kind(
     "VirtualMachinePool",
@@ -77,6 +83,7 @@ POOL = Kind(
     vm=POOL_TEMPLATE,
     templates=(POOL_TEMPLATE, (*POOL_TEMPLATE, "spec", "template")),
     members="machines",
+    noun="pool",
 )
 SETS = {kind.name: kind for kind in (REPLICA_SET, POOL)}
 """Kinds that own several equal members."""

@@ -99,7 +99,7 @@ def _attempt(api: Api, request: VmRequest, terms: Terms, live: Object | None) ->
         return _ensure_present(api, request, terms, live)
     from . import power_state
 
-    power_state.check(request, live)
+    power_state.check(api, request, live)
     done = _ensure_present(api, request, terms, live)
     return power_state.ensure(api, request, terms, done, is_new=live is None)
 

@@ -34,7 +34,7 @@ def ensure(api: Api, request: VmRequest, terms: Terms, live: Object | None) -> O
     """Create or change the instance as declared, and bring its guest into the state of the request."""
     if request.state not in OPERATIONS:
         return _ensure_present(api, request, terms, live)
-    power_state.check(request, live)
+    power_state.check(api, request, live)
     done = _ensure_present(api, request, terms, live)
     try:
         return power_state.ensure_guest(api, request, terms, done, done.after)

@@ -25,12 +25,15 @@ _UNSUPPORTED = (405, 501)
 Object = dict[str, Any]
 
 
-def check(request: VmRequest, live: Object | None) -> None:
+def check(api: Api, request: VmRequest, live: Object | None) -> None:
     """Refuse an operation on the guest of an object that does not exist."""
     if live is None and request.state in OPERATIONS:
+        from .. import missing
+
+        paused = "; start_paused=true starts it paused" if request.state == "paused" else ""
         raise BadArgument(
-            f"{request.title} does not exist, and only a running guest can be {request.state}; create and start it"
-            " first" + (" (start_paused=true starts it paused)" if request.state == "paused" else "")
+            f"{request.title} cannot be {request.state}: {missing.reason(api, request.namespace, request.kind)}. Only a"
+            f" running guest can be {request.state}; create and start a new machine first{paused}"
         )
 
 

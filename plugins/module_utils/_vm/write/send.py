@@ -24,9 +24,12 @@ def create(api: Api, request: VmRequest, terms: Terms, live: Object | None) -> O
     if live is not None:
         raise VirtError(f"{request.title} is being deleted; wait for that (state=absent, wait=true) and try again")
     if not request.has_machine:
+        from .. import missing
+
+        operation = "changed" if request.state == "present" else request.state
         raise BadArgument(
-            f"{request.title} does not exist, and nothing says what it should be; give a definition, or"
-            " spec, or image, cpu and memory"
+            f"{request.title} cannot be {operation}: {missing.reason(api, request.namespace, request.kind)}. To create"
+            " it, say what it should be: give a definition, or spec, or image, cpu and memory"
         )
     from . import replace
 

@@ -82,6 +82,7 @@ class World:
         """Returns the response of a proxy before the API server: bytes; None: the request passes."""
         self.pools_change = True
         """Whether pools update their machines with the template, and delete them with themselves."""
+        self.namespaces = {"default"}
         self.keyed_lists = False
         """Whether the CRD says that lists are maps by name."""
 
@@ -226,6 +227,8 @@ class World:
 
     def _existing(self, plural: str, namespace: str, name: str) -> Object:
         result = self.objects.get((plural, namespace, name))
+        if plural == "namespaces" and name in self.namespaces:
+            return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
         if result is None:
             raise Refused(404, "NotFound", f'{plural}.kubevirt.io "{name}" not found', name=name, kind=plural)
         return result
@@ -385,7 +388,7 @@ class _Handler(BaseHTTPRequestHandler):
             return
         rest = parts[3:] if parts[0] == "apis" else parts[2:]
         namespace = ""
-        if rest[0] == "namespaces":
+        if rest[0] == "namespaces" and len(rest) > 2:
             namespace, rest = rest[1], rest[2:]
         plural, name = rest[0], rest[1] if len(rest) > 1 else None
         if parts[0] == "apis" and not world.kubevirt_installed:

@@ -206,7 +206,8 @@ def test_a_missing_machine_is_an_error_with_every_option(
 ) -> None:
     """It does not count as unmovable: unmovable=leave would hide a mistyped name."""
     title = f"{options.get('namespace', 'default')}/{options['name']}"
-    with pytest.raises(VirtError, match=f"{title} cannot be migrated: there is no such machine; look at its") as caught:
+    missing = "namespace defualt" if "namespace" in options else "such machine in namespace default"
+    with pytest.raises(VirtError, match=f"{title} cannot be migrated: there is no {missing}; look at its") as caught:
         migrate(**options, **more)
     assert not isinstance(caught.value, Unmovable)
     assert migrate(**options, state="absent")["changed"] is False

@@ -174,7 +174,7 @@ def test_bad_options_are_named(expose: Expose, options: dict[str, Any], words: s
 
 def test_a_missing_machine_is_not_exposed(expose: Expose) -> None:
     with pytest.raises(
-        VirtError, match="VirtualMachine default/none does not exist, so Service default/none cannot belong"
+        VirtError, match="Service default/none cannot expose VirtualMachine default/none: there is no such machine in"
     ):
         expose(vm="none", ports=PORT)
 

@@ -111,7 +111,9 @@ def test_restart_makes_a_new_instance_and_returns_the_new_state(world: World, ta
 
 
 def test_a_power_state_creates_the_declared_machine_only(world: World, task: Task) -> None:
-    with pytest.raises(BadArgument, match="does not exist, and nothing says what it should be"):
+    with pytest.raises(
+        BadArgument, match="web cannot be started: there is no such machine in namespace default; look at"
+    ):
         task(state="started")
     assert world.sent(*WRITES) == []
     assert task(state="stopped", **MACHINE)["method"] == "create"

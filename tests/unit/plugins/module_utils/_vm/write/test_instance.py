@@ -147,7 +147,9 @@ def test_check_mode_predicts_and_changes_nothing(world: World, of_instances: Tas
 
 
 def test_a_missing_instance_is_not_operated(world: World, of_instances: Task) -> None:
-    with pytest.raises(BadArgument, match=r"only a running guest can be paused; create .*start_paused=true"):
+    with pytest.raises(
+        BadArgument, match=r"no such instance in .* Only a running guest can be paused; create .*start_paused=true"
+    ):
         of_instances(state="paused", **MACHINE)
     assert world.objects == {}
 

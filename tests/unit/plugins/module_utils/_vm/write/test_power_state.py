@@ -49,7 +49,7 @@ def test_resets_and_reboots_happen_each_time(world: World, task: Task, state: st
 
 
 def test_only_a_running_guest_is_operated(world: World, task: Task) -> None:
-    with pytest.raises(BadArgument, match="does not exist, and only a running guest can be reset"):
+    with pytest.raises(BadArgument, match="web cannot be reset: there is no such machine in namespace default; look"):
         task(state="reset", **MACHINE)
     assert world.objects == {}
     task(running=False, **MACHINE)
