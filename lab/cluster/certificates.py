@@ -49,7 +49,6 @@ def control_plane_requests(addresses: Addresses) -> list[Request]:
             names=("localhost", *names),
             addresses=(str(addresses.control_plane), str(KUBERNETES_SERVICE), "127.0.0.1"),
         ),
-        Request(file="local", common_name="localhost", names=("localhost",), addresses=("127.0.0.1",)),
         Request(file="apiserver-kubelet-client", common_name="kube-apiserver-kubelet-client"),
         Request(file="front-proxy-client", common_name="front-proxy-client", authority="front-proxy-ca"),
         Request(file="admin", common_name="lab-admin", organization="system:masters"),

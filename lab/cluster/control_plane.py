@@ -141,15 +141,9 @@ class ControlPlane:
         ]
 
     def _client(self, name: str) -> list[str]:
-        kubeconfig = self.kubeconfig(name)
         return [
-            f"--kubeconfig={kubeconfig}",
-            f"--authentication-kubeconfig={kubeconfig}",
-            f"--authorization-kubeconfig={kubeconfig}",
-            f"--client-ca-file={self._file('ca.crt')}",
-            "--bind-address=127.0.0.1",
-            f"--tls-cert-file={self._file('local.crt')}",
-            f"--tls-private-key-file={self._file('local.key')}",
+            f"--kubeconfig={self.kubeconfig(name)}",
+            "--secure-port=0",  # nothing asks it, and a server needs two inotify instances for its certificates
             "--leader-elect=false",
             "--kube-api-qps=300",
             "--kube-api-burst=600",

@@ -106,6 +106,7 @@ class Lab:
         from lab.cluster.start import Starter  # noqa: PLC0415
 
         preflight.check_machine(own={program.name for program in recall(self.cache)})
+        preflight.check_inotify(self._to_start(nodes))
         programs = ensure_programs(self.cache, self._progress)
         with self._lock():
             target = self._want(nodes, node_grace_seconds)
@@ -176,6 +177,14 @@ class Lab:
             for machine in self.nodes()
             if machine.pid() is not None
         }
+
+    def _to_start(self, nodes: int | None) -> list[str]:
+        """Return the machines that do not run yet. nodes: as for `up`."""
+        current = description.load(self.state)
+        count = nodes if nodes is not None else 1 if current is None else current.nodes
+        names = [node_name(number) for number in range(1, count + 1)]
+        machines = [self.control_plane, *(node_machine(self.state, name) for name in names)]
+        return [machine.name for machine in machines if machine.pid() is None]
 
     def _want(self, nodes: int | None, node_grace_seconds: int | None) -> Description:
         current = description.load(self.state)

@@ -59,7 +59,6 @@ class Node:
         return {
             self._containerd_file: containerd_configuration(self.programs.directories(*CNI_PROGRAMS), self.runc),
             etc / "kubelet.yaml": json.dumps(self._kubelet_configuration()),
-            etc / "kube-proxy.yaml": json.dumps(self._proxy_configuration()),
             self.paths.root / "cni" / "10-lab.conflist": json.dumps(cni_configuration(self.addresses, self.number)),
         }
 
@@ -88,8 +87,23 @@ class Node:
         )
 
     def proxy(self) -> Program:
-        configuration = self.paths.etc / "kube-proxy.yaml"
-        return self._program("kube-proxy", [str(self.programs.kube("kube-proxy")), f"--config={configuration}"])
+        """It has flags, because it would watch a file with an inotify instance."""
+        return self._program(
+            "kube-proxy",
+            [
+                str(self.programs.kube("kube-proxy")),
+                f"--kubeconfig={self.kubeconfig('kube-proxy')}",
+                f"--hostname-override={self.name}",
+                "--proxy-mode=nftables",
+                "--detect-local-mode=ClusterCIDR",
+                f"--cluster-cidr={POD_NETWORK}",
+                # Zero keeps the host's connection-tracking settings.
+                "--conntrack-max-per-core=0",
+                "--conntrack-min=0",
+                "--conntrack-tcp-timeout-established=0s",
+                "--conntrack-tcp-timeout-close-wait=0s",
+            ],
+        )
 
     @property
     def _containerd_file(self) -> Path:
@@ -151,19 +165,6 @@ class Node:
             "nodeStatusUpdateFrequency": "2s",
             "nodeStatusReportFrequency": "5m",
             "nodeLeaseDurationSeconds": 4,  # renewed every second, so a returning node is detected at once
-        }
-
-    def _proxy_configuration(self) -> dict[str, Any]:
-        return {
-            "apiVersion": "kubeproxy.config.k8s.io/v1alpha1",
-            "kind": "KubeProxyConfiguration",
-            "mode": "nftables",
-            "hostnameOverride": self.name,
-            "clientConnection": {"kubeconfig": str(self.kubeconfig("kube-proxy"))},
-            "detectLocalMode": "ClusterCIDR",
-            "clusterCIDR": str(POD_NETWORK),
-            # Zero keeps the host's connection-tracking settings.
-            "conntrack": {"maxPerCore": 0, "min": 0, "tcpEstablishedTimeout": "0s", "tcpCloseWaitTimeout": "0s"},
         }
 
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import shutil
 import sys
@@ -12,6 +13,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 from lab.errors import LabError
+from lab.machines.machine import CONTROL_PLANE
 from lab.paths import STATE_ROOT
 
 # program -> Debian's package
@@ -26,6 +28,10 @@ PROGRAMS = {
     "cp": "coreutils",
 }
 NEEDED_BYTES = 1 << 30
+CONTROL_PLANE_INSTANCES, NODE_INSTANCES = 11, 10
+"""inotify instances of a control plane (for its certificates), and of a node and what is deployed there (containerd,
+kubelet, virt-node). The kernel limits them per user, and in all labs the user is root."""
+_MORE_INSTANCES = 1024
 _SEARCH = os.pathsep.join((os.environ.get("PATH", ""), "/usr/sbin", "/sbin"))
 
 
@@ -33,6 +39,31 @@ def check_machine(*, own: Collection[str] = ()) -> None:
     """Raise LabError with every problem and its remedy. own: programs that the user provides."""
     if problems := find_problems(own=own):
         raise LabError("this machine cannot run a lab yet:\n" + "\n".join(f"  - {problem}" for problem in problems))
+
+
+def check_inotify(starting: Collection[str]) -> None:
+    """Raise LabError if the kernel does not allow as many inotify instances as the machines use. starting: by name."""
+    needed = sum(CONTROL_PLANE_INSTANCES if name == CONTROL_PLANE else NODE_INSTANCES for name in starting)
+    if (free := free_instances(needed)) < needed:
+        limit = Path("/proc/sys/fs/inotify/max_user_instances").read_text().strip()
+        raise LabError(
+            f"this machine cannot run another lab yet: it needs {needed} inotify instances, and {free} of {limit} are"
+            f" free; allow more with `sysctl -w fs.inotify.max_user_instances={_MORE_INSTANCES}`, or remove other labs"
+            " with `lab down --name NAME`"
+        )
+
+
+def free_instances(most: int) -> int:
+    """Return how many inotify instances this user can still create, at most `most`: create them, and close them."""
+    library = ctypes.CDLL(None)
+    created: list[int] = []
+    try:
+        while len(created) < most and (descriptor := library.inotify_init1(os.O_CLOEXEC)) >= 0:
+            created.append(descriptor)
+        return len(created)
+    finally:
+        for descriptor in created:
+            os.close(descriptor)
 
 
 def find_problems(*, own: Collection[str] = ()) -> list[str]:

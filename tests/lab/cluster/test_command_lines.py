@@ -79,6 +79,14 @@ def test_another_runc_changes_the_environment_of_containerd_only() -> None:
 
 
 def test_the_proxy_does_not_change_the_hosts_connection_tracking() -> None:
-    configuration = json.loads(NODE.files()[NODE.paths.etc / "kube-proxy.yaml"])
-    assert configuration["mode"] == "nftables"
-    assert configuration["conntrack"]["maxPerCore"] == configuration["conntrack"]["min"] == 0
+    flags = dict(flag.split("=") for flag in NODE.proxy().argv[1:])
+    assert flags["--proxy-mode"] == "nftables"
+    assert flags["--conntrack-max-per-core"] == flags["--conntrack-min"] == "0"
+
+
+@pytest.mark.parametrize("program", ["controller_manager", "scheduler"])
+def test_programs_that_nobody_asks_do_not_serve(program: str) -> None:
+    """Each server watches its certificates, and inotify instances are few."""
+    argv = getattr(CONTROL_PLANE, program)().argv
+    assert "--secure-port=0" in argv
+    assert [flag for flag in argv if "tls-" in flag or "client-ca" in flag] == []

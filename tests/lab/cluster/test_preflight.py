@@ -49,3 +49,25 @@ def test_a_kernel_without_overlayfs_and_cgroups_is_reported(tmp_path: Path, monk
     problems = "\n".join(preflight._missing_kernel_features(tmp_path))
     for word in ("overlayfs", "cgroup namespaces", "no cgroup hierarchy"):
         assert word in problems
+
+
+@pytest.mark.parametrize(
+    ("starting", "needed"),
+    [([], 0), (["cp"], 11), (["node-2"], 10), (["cp", "node-1", "node-2"], 31)],
+    ids=["nothing", "control plane", "another node", "a lab of two nodes"],
+)
+def test_a_lab_needs_inotify_instances_for_each_machine_that_it_starts(
+    starting: list[str], needed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(preflight, "free_instances", lambda _most: needed)
+    preflight.check_inotify(starting)
+    monkeypatch.setattr(preflight, "free_instances", lambda _most: needed - 1)
+    with pytest.raises(LabError) as caught:
+        preflight.check_inotify(starting)
+    assert f"needs {needed} inotify instances, and {needed - 1} of " in str(caught.value)
+    assert "sysctl -w fs.inotify.max_user_instances=1024" in str(caught.value)
+
+
+def test_inotify_instances_are_counted_by_creating_them() -> None:
+    assert preflight.free_instances(0) == 0
+    assert preflight.free_instances(3) == 3
