@@ -5,6 +5,7 @@
 
 The collection is listed, then watched from that version. A watch ends after WATCH_SECONDS and is resumed. If a watch
 has no events, the collection is listed again: a proxy may drop watches silently, or refuse them and pass reads.
+An object that is stuck ends its wait when its state has lasted for as long as the judge says.
 Temporary failures (no connection, an overloaded server, a proxy's error page) are retried with back-off until the
 deadline. The last step before a timeout is a read. The judge's requests through the same Api end at the deadline too.
 """
@@ -14,7 +15,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from .api import Api, Resource
@@ -35,12 +36,27 @@ Object = dict[str, Any]
 
 
 @dataclass(frozen=True)
+class Stuck:
+    """A state that does not end by itself, and becomes hopeless when it has lasted for some seconds.
+
+    key: equal for texts that alternate.
+    """
+
+    key: str
+    text: str
+    seconds: float
+
+
+@dataclass(frozen=True)
 class Verdict:
     """The judgement of one object: done, or hopeless with the reason, or what is missing."""
 
     done: bool = False
     hopeless: str | None = None
     missing: str = ""
+    wanted: str = ""
+    """What is still missing although the object is otherwise as it should be; "" if it is not."""
+    stuck: Stuck | None = None
 
 
 @dataclass(frozen=True)
@@ -82,6 +98,8 @@ class Waiter:
         self._clock = clock
         self._sleep = sleep
         self._seen: dict[str, Reached] = {}
+        self._stuck: dict[str, tuple[str, float, float]] = {}
+        """Names of stuck objects, with the key, and by `clock` since when and until when they are not hopeless."""
         self._pending: dict[str, None] = {}
         self._version: str | None = None
         """resourceVersion to watch from; None: list first."""
@@ -104,9 +122,9 @@ class Waiter:
                     self._read()
                     is_well = is_last or self._version is not None  # otherwise it would be listed again at once
                 else:
-                    if not self._watch():
+                    if not self._watch() or self._is_stuck_too_long():
                         self._version = None
-                    is_well = self._clock() - began >= STEADY_SECONDS
+                    is_well = self._clock() - began >= STEADY_SECONDS or self._is_stuck_too_long()
             except (Unavailable, ApiError) as error:
                 self._version = None
                 self._note_trouble(error)
@@ -127,6 +145,10 @@ class Waiter:
     def _left(self) -> float:
         return self._deadline - self._clock()
 
+    def _is_stuck_too_long(self) -> bool:
+        """Tell whether an object has to be judged again without an event."""
+        return any(until <= self._clock() for _key, _since, until in self._stuck.values())
+
     def _fields(self) -> str | None:
         return f"metadata.name={next(iter(self._pending))}" if len(self._pending) == 1 else None
 
@@ -145,7 +167,9 @@ class Waiter:
         """Judge the events of one watch until all is done, it ends, or the deadline. Return whether it had events."""
         watcher, has_events = self._api.clone(), False
         try:
-            seconds = min(self._left(), WATCH_SECONDS)
+            seconds = min(
+                self._left(), WATCH_SECONDS, *(until - self._clock() for *_rest, until in self._stuck.values())
+            )
             for event in watcher.watch(
                 self._resource, fields=self._fields(), version=self._version, timeout_seconds=seconds
             ):
@@ -157,17 +181,30 @@ class Waiter:
                 self._version = metadata.get(
                     "resourceVersion"
                 )  # after the judgement: an event whose judgement failed is sent again
-                if not self._pending or self._left() <= 0:
+                if not self._pending or self._left() <= 0 or self._is_stuck_too_long():
                     break
         finally:
             watcher.close()
         return has_events
 
     def _consider(self, name: str, obj: Object | None) -> None:
-        verdict = self._judge(name, obj)
+        verdict = self._timed(name, self._judge(name, obj))
         self._seen[name] = Reached(obj, verdict)
         if verdict.done or verdict.hopeless:
             del self._pending[name]
+            self._stuck.pop(name, None)
+
+    def _timed(self, name: str, verdict: Verdict) -> Verdict:
+        """Return the verdict, hopeless if the object has been stuck for long enough."""
+        if verdict.stuck is None or verdict.done or verdict.hopeless:
+            self._stuck.pop(name, None)
+            return verdict
+        key, since, _until = self._stuck.get(name, ("", 0.0, 0.0))
+        if key != verdict.stuck.key:
+            since = self._clock()
+        until = since + verdict.stuck.seconds
+        self._stuck[name] = (verdict.stuck.key, since, until)
+        return replace(verdict, hopeless=verdict.stuck.text) if until <= self._clock() else verdict
 
     def _note_trouble(self, error: VirtError) -> None:
         """Remember why a read failed; raise the error if it is permanent."""

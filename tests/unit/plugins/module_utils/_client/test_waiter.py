@@ -25,6 +25,7 @@ from ansible_collections.virtops.kubevirt.plugins.module_utils._client.waiter im
     LAST_PAUSE_SECONDS,
     WATCH_SECONDS,
     Reached,
+    Stuck,
     Verdict,
     Waiter,
 )
@@ -138,6 +139,72 @@ def wait(server: Server, *names: str, seconds: float = 100, judge: Any = is_up) 
 @pytest.fixture
 def clock() -> Clock:
     return Clock()
+
+
+def stuck_in(key: str, seconds: float = 15) -> Callable[[str, Object | None], Verdict]:
+    """Judge objects as stuck while their state begins with a key."""
+
+    def judge(_name: str, obj: Object | None) -> Verdict:
+        state = (obj or {"state": ""})["state"]
+        found = Stuck(key, f"it is {state}", seconds) if state.startswith(key) else None
+        return Verdict(done=state == "up", missing="it is not up", stuck=found)
+
+    return judge
+
+
+def test_a_stuck_object_is_hopeless_when_its_state_has_lasted(clock: Clock) -> None:
+    server = Server(clock)
+    server.put("a", "broken")
+    reached = wait(server, "a", judge=stuck_in("broken"))["a"]
+
+    assert (reached.verdict.hopeless, clock.now) == ("it is broken", 15)
+    assert server.requests == ["read", "1", "read"]
+    assert clock.pauses == []
+
+
+def test_texts_of_the_same_key_are_one_state(clock: Clock) -> None:
+    server = Server(clock, telling(event("MODIFIED", "a", "broken again", 2)), idle)
+    server.put("a", "broken")
+    reached = wait(server, "a", judge=stuck_in("broken"))["a"]
+
+    assert reached.verdict.hopeless
+    assert clock.now <= 16
+
+
+def test_a_state_that_ends_in_time_is_not_hopeless(clock: Clock) -> None:
+    def heals(server: Server, seconds: float) -> Iterator[Object]:
+        server.clock.now += min(seconds, 10)
+        server.put("a", "up")
+        yield event("MODIFIED", "a", "up", 2)
+
+    server = Server(clock, heals)
+    server.put("a", "broken")
+
+    assert wait(server, "a", judge=stuck_in("broken"))["a"].verdict.done
+
+
+def test_events_of_others_do_not_delay_the_end_of_a_stuck_object(clock: Clock) -> None:
+    def busy(server: Server, _seconds: float) -> Iterator[Object]:
+        for version in range(3, 99):
+            server.clock.now += 1
+            yield event("MODIFIED", "b", "starting", version)
+
+    server = Server(clock, busy)
+    server.put("a", "broken")
+    server.put("b", "starting")
+    reached = wait(server, "a", "b", seconds=40, judge=stuck_in("broken"))
+
+    assert reached["a"].verdict.hopeless == "it is broken"
+    assert not reached["b"].verdict.hopeless
+    assert server.requests[:3] == ["read", "2", "read"]
+
+
+def test_a_timeout_before_the_state_has_lasted_is_a_timeout(clock: Clock) -> None:
+    server = Server(clock)
+    server.put("a", "broken")
+    reached = wait(server, "a", seconds=5, judge=stuck_in("broken"))["a"]
+
+    assert (reached.verdict.done, reached.verdict.hopeless) == (False, None)
 
 
 def test_a_condition_that_already_holds_costs_one_read(clock: Clock) -> None:
