@@ -34,7 +34,8 @@ attributes:
     description: Supports check mode, which reports the changes without making them.
     support: full
     details:
-      - This module only reads.
+      - This module only reads. In check mode it does not wait, because an earlier task of the playbook may create or
+        start what it would wait for.
   diff_mode:
     description: Reports the changes with C(--diff).
     support: N/A

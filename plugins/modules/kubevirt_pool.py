@@ -19,6 +19,7 @@ author:
 extends_documentation_fragment:
   - virtops.kubevirt.auth
   - virtops.kubevirt.wait
+  - virtops.kubevirt.wait.fail_fast
   - virtops.kubevirt.machine
   - virtops.kubevirt.attributes
   - virtops.kubevirt.attributes.actiongroup
@@ -27,6 +28,8 @@ attributes:
     support: full
     details:
       - The server validates the request as a dry run, with admission.
+      - An object, kind or namespace that does not exist may be what an earlier task of the playbook creates. The task then
+        reports a change, and a warning names what is missing. Check mode does not wait.
   diff_mode:
     support: full
     details:
@@ -190,6 +193,7 @@ options:
         O(update_strategy.node_selector_requirements) selects some of them.
       - Does not wait for a paused pool. Machines with another run strategy than V(Always) may never become ready.
       - With O(state=absent) until the pool, its machines and their instances are gone.
+      - A task that may not read the machines does not wait for them, and warns.
     type: bool
     default: false
 seealso:

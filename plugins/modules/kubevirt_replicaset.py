@@ -19,6 +19,7 @@ author:
 extends_documentation_fragment:
   - virtops.kubevirt.auth
   - virtops.kubevirt.wait
+  - virtops.kubevirt.wait.fail_fast
   - virtops.kubevirt.machine
   - virtops.kubevirt.attributes
   - virtops.kubevirt.attributes.actiongroup
@@ -27,6 +28,8 @@ attributes:
     support: full
     details:
       - The server validates the request as a dry run, with admission.
+      - An object, kind or namespace that does not exist may be what an earlier task of the playbook creates. The task then
+        reports a change, and a warning names what is missing. Check mode does not wait.
   diff_mode:
     support: full
     details:
@@ -89,7 +92,8 @@ options:
   wait:
     description:
       - Wait until the wanted number of instances is ready. Does not wait for a paused set.
-      - With O(state=absent) until the set and its instances are gone.
+      - With O(state=absent) until the set and its instances are gone. A task that may not read the instances does not wait for
+        them, and warns.
     type: bool
     default: false
 seealso:

@@ -19,6 +19,7 @@ author:
 extends_documentation_fragment:
   - virtops.kubevirt.auth
   - virtops.kubevirt.wait
+  - virtops.kubevirt.wait.fail_fast
   - virtops.kubevirt.machine
   - virtops.kubevirt.attributes
   - virtops.kubevirt.attributes.actiongroup
@@ -28,6 +29,9 @@ attributes:
     details:
       - The server validates the request as a dry run, with admission. Reset and soft reboot have no dry run.
       - RV(result) has the run strategy after a start or a stop; its C(status) is the current one.
+      - A VirtualMachine, kind or namespace that does not exist may be what an earlier task of the playbook creates. The task
+        then reports a change, and a warning names what is missing. Check mode does not wait.
+      - Whether a change needs a restart shows only without check mode.
   diff_mode:
     support: full
     details:
@@ -138,9 +142,18 @@ options:
       - Refused if the task stops and restarts no machine. O(state=absent) uses the machine's own
         C(terminationGracePeriodSeconds).
     type: int
+  restart:
+    description:
+      - Whether to restart a running machine if its declaration takes effect only then; V(never) by default.
+      - V(if_required) also restarts it for changes of earlier tasks, and waits at most O(wait_timeout) seconds until
+        virt-controller has seen the change.
+      - Only with O(state=present) and O(state=started).
+    type: str
+    choices: [if_required, never]
   state:
     description:
-      - V(present) creates or changes the VirtualMachine as declared. V(absent) deletes it; in a cluster without KubeVirt it
+      - V(present) creates or changes the VirtualMachine as declared. An object of this name that is being deleted has to be
+        gone first, which the task waits for. V(absent) deletes it; in a cluster without KubeVirt it
         changes nothing.
       - V(started), V(stopped) and V(restarted) also make declared changes, and then start, stop or restart the guest.
         V(restarted) restarts a running guest each time, and starts one that does not run.
@@ -158,7 +171,7 @@ options:
   wait:
     description:
       - Wait until the guest is ready, stopped or paused, according to state and run strategy; with O(state=absent) until the
-        VirtualMachine, its instance and its launcher Pod are gone.
+        VirtualMachine, its instance and its launcher Pod are gone. The VirtualMachine goes last, so no other right is needed.
       - After the timeout the task fails with the reason, from the VirtualMachine, its instance, its Pod and their events.
     type: bool
     default: false
@@ -182,11 +195,8 @@ options:
         type: str
   wait_for_claims:
     description:
-      - How long to wait, with O(state=absent) and O(wait=true). It deletes nothing.
-      - The cluster itself deletes the DataVolumes of O(data_volume_templates), with their PersistentVolumeClaims, when their
-        VirtualMachine is deleted, with this option and without it. With V(true) the task also waits until these claims are
-        gone.
-      - Any other claim stays, and is not waited for.
+      - With O(state=absent) and O(wait=true), also wait until the PersistentVolumeClaims of its DataVolumes are gone. Those of
+        O(data_volume_templates) are deleted with the VirtualMachine. Claims that it only uses stay, and are not waited for.
       - A second run after a timeout does not wait for the claims if the VirtualMachine is gone.
       - Needs the right to read PersistentVolumeClaims and DataVolumes.
     type: bool
@@ -195,8 +205,8 @@ options:
     description:
       - Several VirtualMachines, changed and waited for at the same time.
       - An entry takes the same options as a single VirtualMachine, such as O(name), O(memory), O(image) and O(state), with the
-        same meaning and the same checks. The options of the connection, O(api_version), O(hidden_fields), and O(wait) with
-        all options that begin with C(wait_) are of the task only.
+        same meaning and the same checks. The options of the connection, O(api_version), O(hidden_fields), O(fail_fast), and
+        O(wait) with all options that begin with C(wait_) are of the task only.
       - The task's options are the defaults of each entry. A task with errors still changes the other entries, and then fails.
       - Mutually exclusive with O(name) and O(generate_name).
     type: list
@@ -279,47 +289,19 @@ EXAMPLES = r"""
       - name: data
         emptyDisk: null
 
-- name: Create a machine with an SSH key and network data for its cloud-init
+- name: Give it more memory, and restart it if that is needed
   virtops.kubevirt.kubevirt_vm:
-    name: login
+    name: web
     namespace: default
-    memory: 256Mi
-    image: localhost/virtops/test-guest:0.1.0
-    cloud_init:
-      user_data: |
-        #cloud-config
-        hostname: login
-        ssh_authorized_keys:
-          - ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ3NUnZ6xVwvKVhVQnYuFeuKVlpRXGpYTAgHVXCqNWpV admin@example.org
-      network_data: |
-        version: 2
-        ethernets:
-          pods:
-            match:
-              driver: virtio_net
-            dhcp4: true
-            nameservers:
-              search: [example.org]
+    memory: 1Gi
+    restart: if_required
     wait: true
 
-- name: Create a claim for data that outlives the machine
-  kubernetes.core.k8s:
-    definition:
-      apiVersion: v1
-      kind: PersistentVolumeClaim
-      metadata:
-        name: login-data
-        namespace: default
-      spec:
-        accessModes: [ReadWriteOnce]
-        resources:
-          requests:
-            storage: 1Gi
-
-- name: Add the claim as a disk of the machine
+- name: Create a machine whose claim somebody else is about to create, and wait for both
   virtops.kubevirt.kubevirt_vm:
-    name: login
+    name: database
     namespace: default
+    memory: 512Mi
     disks:
       - name: data
         disk:
@@ -327,31 +309,12 @@ EXAMPLES = r"""
     volumes:
       - name: data
         persistentVolumeClaim:
-          claimName: login-data
-
-- name: Create a machine that is ready when its web server responds, and restarts when its guest hangs
-  virtops.kubevirt.kubevirt_vm:
-    name: shop
-    namespace: default
-    memory: 256Mi
-    image: localhost/virtops/test-guest:0.1.0
-    cloud_init:
-      user_data: |
-        #cloud-config
-        runcmd:
-          - httpd -p 8080 -h /tmp
-    spec:
-      readinessProbe:
-        httpGet:
-          port: 8080
-        periodSeconds: 5
-      livenessProbe:
-        guestAgentPing: {}
-        initialDelaySeconds: 60
-        failureThreshold: 5
+          claimName: data
     wait: true
+    wait_timeout: 900
+    fail_fast: false
 
-- name: Stop a machine, and wait until its guest has shut down
+- name: Stop it, and wait until the guest has shut down
   virtops.kubevirt.kubevirt_vm:
     name: web
     namespace: default
@@ -398,7 +361,7 @@ EXAMPLES = r"""
         state: absent
     wait: true
 
-- name: Delete a virtual machine, and wait until the claims of its DataVolumes are gone
+- name: Delete a virtual machine, and wait until its claims are gone
   virtops.kubevirt.kubevirt_vm:
     name: web
     namespace: default
@@ -453,15 +416,21 @@ method:
   returned: when something changed, without O(vms)
   type: str
   sample: create
+restart_required:
+  description: >-
+    Whether changes of the declaration take effect only at the next start; the condition C(RestartRequired) in RV(result) says
+    which. Missing after O(state=absent), for a change in check mode, and with a warning if virt-controller does not look at
+    the change.
+  returned: success, without O(vms)
+  type: bool
+  sample: false
 duration:
   description: Seconds until the task was done.
   returned: with O(wait=true), without O(vms)
   type: float
   sample: 1.6
 results:
-  description: >-
-    One entry per VirtualMachine, in the order of O(vms). An entry is what a task for this machine alone would return, as in the
-    C(results) of a loop.
+  description: One entry per VirtualMachine, in the order of O(vms).
   returned: with O(vms), also on failure
   type: list
   elements: dict
@@ -494,6 +463,10 @@ results:
       description: Why it failed.
       returned: failure
       type: str
+    restart_required:
+      description: As RV(restart_required).
+      returned: success
+      type: bool
     duration:
       description: As RV(duration).
       returned: with O(wait=true)
@@ -545,7 +518,7 @@ conditions:
   type: list
   elements: dict
 events:
-  description: The newest warnings about the VirtualMachine, its instance and its Pod.
+  description: The newest warnings about the VirtualMachine, its instance and its Pod, each once.
   returned: failure of a wait
   type: list
   elements: str

@@ -15,6 +15,7 @@ author:
 extends_documentation_fragment:
   - virtops.kubevirt.auth
   - virtops.kubevirt.wait
+  - virtops.kubevirt.wait.fail_fast
   - virtops.kubevirt.read
   - virtops.kubevirt.attributes.info
   - virtops.kubevirt.attributes.actiongroup

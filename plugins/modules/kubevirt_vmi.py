@@ -21,6 +21,7 @@ author:
 extends_documentation_fragment:
   - virtops.kubevirt.auth
   - virtops.kubevirt.wait
+  - virtops.kubevirt.wait.fail_fast
   - virtops.kubevirt.machine
   - virtops.kubevirt.attributes
   - virtops.kubevirt.attributes.actiongroup
@@ -30,6 +31,8 @@ attributes:
     details:
       - The server validates the request as a dry run, with admission. A replacement by O(force), a reset, a soft reboot,
         freezing and unfreezing have no dry run; the module predicts them from the current state.
+      - An object, kind or namespace that does not exist may be what an earlier task of the playbook creates. The task then
+        reports a change, and a warning names what is missing. Check mode does not wait.
   diff_mode:
     support: full
     details:
@@ -102,8 +105,8 @@ options:
     description:
       - Several VirtualMachineInstances, changed and waited for at the same time.
       - An entry takes the same options as a single instance, such as O(name), O(memory), O(image) and O(state), with the same
-        meaning and the same checks. The options of the connection, O(api_version), O(hidden_fields), and O(wait) with all
-        options that begin with C(wait_) are of the task only.
+        meaning and the same checks. The options of the connection, O(api_version), O(hidden_fields), O(fail_fast), and O(wait)
+        with all options that begin with C(wait_) are of the task only.
       - The task's options are the defaults of each entry. A task with errors still changes the other entries, and then fails.
       - Mutually exclusive with O(name) and O(generate_name).
     type: list
@@ -249,9 +252,7 @@ duration:
   type: float
   sample: 1.6
 results:
-  description: >-
-    One entry per VirtualMachineInstance, in the order of O(vmis). An entry is what a task for this instance alone would return,
-    as in the C(results) of a loop.
+  description: One entry per VirtualMachineInstance, in the order of O(vmis).
   returned: with O(vmis), also on failure
   type: list
   elements: dict

@@ -53,12 +53,7 @@ def expand_body(body: bytes, namespace: str, settings: Settings) -> Response:
     request = _creation(vm, namespace)
     problems = tuple(_type_problems(vm, namespace))
     verdict = Verdict(problems) if problems else review(request, settings)
-    return document(_without_references(vm)) if verdict.allowed else _refused(request, verdict)
-
-
-def _without_references(vm: Json) -> Json:
-    """Leave out what an admitted VM may refer to: nothing, or what a volume would have to name."""
-    return {**vm, "spec": {name: value for name, value in vm["spec"].items() if name not in REFERENCES}}
+    return document(vm) if verdict.allowed else _refused(request, verdict)
 
 
 def _type_problems(vm: Json, namespace: str) -> Iterator[Problem]:

@@ -15,10 +15,9 @@ from .._client.errors import VirtError
 from . import field_path, kinds
 from .kinds import Kind
 from .merge import compare
-from .request import manifest
 from .request.vm_request import Terms, VmRequest, request_of, terms_from
 from .write import ensure_state
-from .write.outcome import Outcome
+from .write.outcome import Outcome, restart_required
 
 WRITES = ("create", "apply", "patch", "replace", "delete")
 """Methods that change the declaration of an object. All others are operations on a guest."""
@@ -38,37 +37,41 @@ def run(params: Mapping[str, Any], api: Api, *, check_mode: bool, diff: bool, ki
 
         claims.check(requests, wait=terms.wait)
     start = time.monotonic()
+    warnings: list[str] = []
     written = outcomes = _ensure(api, requests, terms)
     if terms.wait and not terms.check_mode:
         from .wait import wait_all
 
-        outcomes = wait_all.wait_all(api, requests, terms, written)
-    results = [_result(outcome, terms) for outcome in outcomes]
+        outcomes = wait_all.wait_all(api, requests, terms, written, warnings)
+    results = [_result(request, outcome, terms) for request, outcome in zip(requests, outcomes, strict=True)]
     if terms.wait:
         for result in results:
             result["duration"] = round(time.monotonic() - start, 1)
-    warnings = _warnings(requests, written)
+    warned = _warned(requests, written, outcomes, warnings)
     if not _is_list(params, kind):
         if isinstance(outcomes[0], VirtError):
             raise outcomes[0]
-        return {**results[0], **warnings}
+        return {**results[0], **warned}
     from . import multi
 
-    return {**multi.result(requests, written, outcomes, results), **warnings}
+    return multi.result(requests, written, outcomes, results, warned)
 
 
-def _warnings(requests: list[VmRequest], written: list[Outcome | VirtError]) -> dict[str, list[str]]:
-    """Return the warnings of a task: names of list items that it may have misspelt."""
+def _warned(
+    requests: list[VmRequest],
+    written: list[Outcome | VirtError],
+    outcomes: list[Outcome | VirtError],
+    warnings: list[str],
+) -> dict[str, list[str]]:
+    """Return the warnings of a task as a part of its result: also list items that it removes and that no object had."""
     texts: list[str] = []
     for request, outcome in zip(requests, written, strict=True):
-        if request.state == "absent" or isinstance(outcome, VirtError) or outcome.after is None:
-            continue
-        unused = manifest.unused_volumes(request.declaration.obj, outcome.after, request.kind)
-        if unused or request.removals:
-            from .request import item_names  # few tasks need it
+        if request.removals and request.state != "absent" and isinstance(outcome, Outcome):
+            from .request import removals  # few tasks remove an item
 
-            texts += item_names.not_removed(request.title, request.removals, outcome.before)
-            texts += item_names.not_used(request.title, unused, outcome.after, request.kind)
+            texts += removals.warnings(request.title, request.removals, outcome.before)
+    texts += [outcome.warning for outcome in outcomes if isinstance(outcome, Outcome) and outcome.warning]
+    texts += warnings
     return {"warnings": texts} if texts else {}
 
 
@@ -97,7 +100,7 @@ def _ensure(api: Api, requests: list[VmRequest], terms: Terms) -> list[Outcome |
         return [error]
 
 
-def _result(outcome: Outcome | VirtError, terms: Terms) -> dict[str, Any]:
+def _result(request: VmRequest, outcome: Outcome | VirtError, terms: Terms) -> dict[str, Any]:
     """Return the result for one object, without secrets and hidden fields."""
     if isinstance(outcome, VirtError):
         return {"changed": bool(outcome.facts.get("changed")), "failed": True, "msg": outcome.message, **outcome.facts}
@@ -106,6 +109,10 @@ def _result(outcome: Outcome | VirtError, terms: Terms) -> dict[str, Any]:
     result: dict[str, Any] = {"changed": outcome.changed, "result": redact.redacted(after)}
     if outcome.method:
         result["method"] = outcome.method
+    is_foreseen = terms.check_mode and outcome.changed
+    required = None if is_foreseen or request.kind is not kinds.VM else restart_required(outcome)
+    if required is not None:
+        result["restart_required"] = required
     if terms.diff and outcome.changed:
         before = field_path.without(outcome.before, hidden) if outcome.before else {}
         result["diff"] = _diff(before, after, outcome)

@@ -117,6 +117,11 @@ def pods(namespace: str) -> Resource:
     return Resource("v1", "pods", "Pod", namespace)
 
 
+def nodes() -> Resource:
+    """Return the kind Node."""
+    return Resource("v1", "nodes", "Node", None)
+
+
 def events(namespace: str) -> Resource:
     """Return the kind Event."""
     return Resource("v1", "events", "Event", namespace)

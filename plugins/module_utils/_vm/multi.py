@@ -53,17 +53,22 @@ def result(
     written: list[Outcome | VirtError],
     outcomes: list[Outcome | VirtError],
     results: list[dict[str, Any]],
+    warned: dict[str, list[str]],
 ) -> dict[str, Any]:
     """Return the task's result; raises it as an error if an object failed.
 
-    written: the outcomes before the wait. outcomes: after it. results: one for each object.
+    written: the outcomes before the wait. outcomes: after it. results: one for each object. warned: the warnings.
     """
     listed = []
     for request, outcome, object_result in zip(requests, written, results, strict=True):
         listed.append(
             {"namespace": request.namespace, "name": request.name or _generated_name(outcome), **object_result}
         )
-    task: dict[str, Any] = {"changed": any(object_result["changed"] for object_result in results), "results": listed}
+    task: dict[str, Any] = {
+        "changed": any(object_result["changed"] for object_result in results),
+        "results": listed,
+        **warned,
+    }
     diffs = [object_result.pop("diff") for object_result in listed if "diff" in object_result]
     if diffs:
         task["diff"] = diffs

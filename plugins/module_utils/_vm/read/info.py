@@ -20,16 +20,18 @@ from ..wait.goal import Goal
 Object = dict[str, Any]
 
 
-def virtual_machines(params: Mapping[str, Any], api: Api, **_modes: bool) -> dict[str, Any]:
+def virtual_machines(
+    params: Mapping[str, Any], api: Api, *, check_mode: bool = False, **_modes: bool
+) -> dict[str, Any]:
     """Return the result of kubevirt_vm_info."""
     goal = "stopped" if params.get("running") is False else "running"
-    return _result(params, _objects(params, api, kinds.VM, goal))
+    return _result(params, *_objects(params, api, kinds.VM, goal, check_mode=check_mode))
 
 
-def instances(params: Mapping[str, Any], api: Api, **_modes: bool) -> dict[str, Any]:
+def instances(params: Mapping[str, Any], api: Api, *, check_mode: bool = False, **_modes: bool) -> dict[str, Any]:
     """Return the result of kubevirt_vmi_info."""
-    objects = _objects(params, api, kinds.VMI, "instance")
-    result = _result(params, objects)
+    objects, warnings = _objects(params, api, kinds.VMI, "instance", check_mode=check_mode)
+    result = _result(params, objects, warnings)
     if params.get("guest"):
         from . import guest_agent
 
@@ -37,30 +39,45 @@ def instances(params: Mapping[str, Any], api: Api, **_modes: bool) -> dict[str, 
     return result
 
 
-def replica_sets(params: Mapping[str, Any], api: Api, **_modes: bool) -> dict[str, Any]:
+def replica_sets(params: Mapping[str, Any], api: Api, *, check_mode: bool = False, **_modes: bool) -> dict[str, Any]:
     """Return the result of kubevirt_replicaset_info."""
-    return _result(params, _objects(params, api, kinds.REPLICA_SET, kinds.REPLICA_SET.members))
+    goal = kinds.REPLICA_SET.members
+    return _result(params, *_objects(params, api, kinds.REPLICA_SET, goal, check_mode=check_mode))
 
 
-def pools(params: Mapping[str, Any], api: Api, **_modes: bool) -> dict[str, Any]:
+def pools(params: Mapping[str, Any], api: Api, *, check_mode: bool = False, **_modes: bool) -> dict[str, Any]:
     """Return the result of kubevirt_pool_info."""
-    return _result(params, _objects(params, api, kinds.POOL, kinds.POOL.members))
+    return _result(params, *_objects(params, api, kinds.POOL, kinds.POOL.members, check_mode=check_mode))
 
 
-def _objects(params: Mapping[str, Any], api: Api, kind: Kind, goal: str) -> list[Object] | None:
-    """Return the objects, None if the cluster does not know the kind. A wait then fails at once."""
+def _objects(
+    params: Mapping[str, Any], api: Api, kind: Kind, goal: str, *, check_mode: bool
+) -> tuple[list[Object] | None, list[str]]:
+    """Return the objects, None if the cluster does not know the kind, and warnings. A wait then fails at once.
+
+    Check mode does not wait: an earlier task may have been about to create or start what the task waits for.
+    """
     terms = terms_from(params, check_mode=True, diff=False, kind=kind)
     _check(params)
     resource = kind.resource(params.get("namespace"), terms.api_version)
     try:
         objects = _read(params, api, resource)
+        if terms.wait and check_mode:
+            return objects, [] if objects else [_not_waited(params, resource)]
         if terms.wait:
             objects = _wait(api, resource, _names(params, objects), _goal(params, goal, terms), terms)
     except NotFound:
-        if terms.wait:
+        if terms.wait and not check_mode:
             raise
-        return None
-    return objects
+        return None, [_not_waited(params, resource)] if terms.wait else []
+    return objects, []
+
+
+def _not_waited(params: Mapping[str, Any], resource: Resource) -> str:
+    missing = (
+        f"{resource.title(params['name'])} does not exist" if params.get("name") else f"no {resource.kind} is found"
+    )
+    return f"check mode does not wait: {missing}, unless an earlier task creates it"
 
 
 def _goal(params: Mapping[str, Any], default: str, terms: Terms) -> Goal:
@@ -69,10 +86,11 @@ def _goal(params: Mapping[str, Any], default: str, terms: Terms) -> Goal:
     return Goal(default if is_both else "exists", may_come=True, condition=terms.condition)
 
 
-def _result(params: Mapping[str, Any], objects: list[Object] | None) -> dict[str, Any]:
+def _result(params: Mapping[str, Any], objects: list[Object] | None, warnings: list[str]) -> dict[str, Any]:
     hidden = [list(path) for path in terms_from(params, check_mode=True, diff=False).hidden]
     resources = [redact.redacted(field_path.without(obj, hidden)) for obj in objects or ()]
-    return {"changed": False, "api_found": objects is not None, "resources": resources}
+    result = {"changed": False, "api_found": objects is not None, "resources": resources}
+    return {**result, "warnings": warnings} if warnings else result
 
 
 def _check(params: Mapping[str, Any]) -> None:
@@ -113,7 +131,8 @@ def _wait(api: Api, resource: Resource, names: dict[str, list[str]], goal: Goal,
     for namespace, own_names in names.items():
         collection = Resource(resource.api_version, resource.plural, resource.kind, namespace)
         goals = dict.fromkeys(own_names, goal)
-        results = wait_for(api, collection, goals, timeout_seconds=terms.wait_timeout_seconds, start=start)
+        seconds, fail_fast = terms.wait_timeout_seconds, terms.fail_fast
+        results = wait_for(api, collection, goals, timeout_seconds=seconds, start=start, fail_fast=fail_fast)
         for result in results.values():
             if isinstance(result, VirtError):
                 raise result

@@ -27,6 +27,7 @@ def wait_spec(api_version: str = names.API_VERSION) -> dict[str, Any]:
         "wait": {"type": "bool", "default": False},
         "wait_sleep": {"type": "int"},
         "wait_timeout": {"type": "int", "default": 120},
+        "fail_fast": {"type": "bool", "default": True},
         "hidden_fields": {"type": "list", "elements": "str", "default": HIDDEN_FIELDS},
     }
 
@@ -71,6 +72,7 @@ def _one_vm() -> dict[str, Any]:
         "force": {"type": "bool"},
         "delete_options": {"type": "dict", "options": delete_options()},
         "grace_period_seconds": {"type": "int"},
+        "restart": {"type": "str", "choices": ["if_required", "never"]},
     }
 
 

@@ -32,6 +32,7 @@ class StateOption(NamedTuple):
 STATE_OPTIONS = {
     "grace_period_seconds": StateOption(("stopped", "restarted"), "how long a guest may take to shut down"),
     "delete_options": StateOption(("absent",), "how to delete"),
+    "restart": StateOption(("present", "started"), "whether a change may restart a machine"),
     "unfreeze_timeout": StateOption(("frozen",), "how long state=frozen lasts at most"),
 }
 """Refused beside other states, where they would mislead. Options of the machine are accepted beside any state: a play
@@ -64,13 +65,15 @@ class VmRequest(NamedTuple):
     options: Mapping[str, frozenset[str]] = MappingProxyType({})
     """The options of the task, each with the names of its entries if it is a list."""
     removals: tuple[Any, ...] = ()
-    """The request.item_names.Removal of each list item that the task removes."""
+    """The request.removals.Removal of each list item that the task removes."""
     force: bool = False
     delete_options: Mapping[str, Any] = MappingProxyType({})
     grace_period_seconds: int | None = None
     start_paused: bool = False
     """A start leaves the guest paused."""
     unfreeze_timeout_seconds: int = UNFREEZE_SECONDS
+    restarts: bool = False
+    """Restart a running machine if its declaration needs it."""
     kind: Kind = VM
 
     @property
@@ -94,6 +97,8 @@ class Terms(NamedTuple):
     """Type, status and reason of a condition to wait for."""
     wait_for_claims: bool = False
     """A deletion waits until the claims of the VM's DataVolumes are gone."""
+    fail_fast: bool = False
+    """End the wait for a machine in a state that does not end by itself."""
 
 
 def terms_from(params: Mapping[str, Any], *, check_mode: bool, diff: bool, kind: Kind = VM) -> Terms:
@@ -110,6 +115,7 @@ def terms_from(params: Mapping[str, Any], *, check_mode: bool, diff: bool, kind:
         hidden=(*INTERNAL, *(tuple(field_path.parse(text)) for text in params.get("hidden_fields") or ())),
         condition=_condition(params),
         wait_for_claims=bool(params.get("wait_for_claims")),
+        fail_fast=params.get("fail_fast") is not False,
     )
 
 
@@ -178,6 +184,7 @@ def build_request(params: Mapping[str, Any], prefix: str, kind: Kind) -> VmReque
         grace_period_seconds=params.get("grace_period_seconds"),
         start_paused=bool(params.get("start_paused")),
         unfreeze_timeout_seconds=UNFREEZE_SECONDS if (timeout := params.get("unfreeze_timeout")) is None else timeout,
+        restarts=params.get("restart") == "if_required",
         kind=kind,
     )
 
@@ -238,7 +245,7 @@ def _entry_names(value: Any) -> frozenset[str]:
 def _removals(params: Mapping[str, Any], declared: dict[str, Any], kind: Kind) -> tuple[Any, ...]:
     if not overlay.has_removals(declared):
         return ()
-    from .item_names import removals_of  # few tasks remove an item
+    from .removals import removals_of  # few tasks remove an item
 
     return removals_of(params, kind)
 

@@ -8,6 +8,7 @@ Reading is best effort: without the right to read Pods or Events, the status of 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,6 +16,7 @@ from ..._client.api import Api, Resource
 from ..._client.errors import VirtError, cut
 from ...kubevirt_api import desired, names, phases, predicates, run_strategies
 from .. import kinds
+from ..write import removal
 
 MESSAGE_LIMIT = 400
 EVENTS_SHOWN = 5
@@ -29,6 +31,8 @@ _NOT_STARTED = {
     ),
 }
 """Why a VM has no instance, by run strategy."""
+_PREEMPTION = re.compile(r"\s+(?:[^.:]*, )?preemption: .*", re.DOTALL)
+"""What the scheduler says about Pods that it might evict, after the cause."""
 
 Object = dict[str, Any]
 
@@ -68,7 +72,7 @@ def reason(
     read_error: str = "",
 ) -> str:
     """Choose the most specific cause. Pure. read_error: why the instance could not be read."""
-    deleting = deletion(instance if kind != kinds.VM.name else vm)
+    deleting = removal.deletion(instance if kind != kinds.VM.name else vm)
     if deleting is not None:
         return deleting + (f"; its {_instance_text(instance)}" if instance is not None and vm is not None else "")
     causes = [text for pod in pods for text in pod_troubles(pod)]
@@ -82,7 +86,7 @@ def reason(
     if not_started is not None:
         return not_started  # failures of an earlier run are not the cause
     if causes:
-        return cut(causes[0], MESSAGE_LIMIT)
+        return cut(scheduler_cause(causes[0]), MESSAGE_LIMIT)
     return _progress(vm, instance, kind, read_error)
 
 
@@ -98,13 +102,9 @@ def _progress(vm: Object | None, instance: Object | None, kind: str, read_error:
     return f"its {_instance_text(instance)}" + (f" (status {_printable(vm)})" if vm is not None else "")
 
 
-def deletion(obj: Object | None) -> str | None:
-    """Return since when an object is being deleted, and its finalizers. None if it is not being deleted."""
-    if obj is None or not desired.is_deleting(obj):
-        return None
-    finalizers = ", ".join(map(str, obj["metadata"].get("finalizers") or ()))
-    text = f"it waits for its finalizers: {finalizers}" if finalizers else "it has no finalizers"
-    return cut(f"it is being deleted since {obj['metadata']['deletionTimestamp']}; {text}", MESSAGE_LIMIT)
+def scheduler_cause(text: str) -> str:
+    """Return a message of the scheduler without what follows the cause."""
+    return _PREEMPTION.sub("", text)
 
 
 def _instance_text(instance: Object) -> str:
@@ -136,20 +136,36 @@ def pod_troubles(pod: Object) -> Iterator[str]:
             yield f"{title} cannot start: {waiting['reason']}: {waiting.get('message') or ''}"
     for condition in status.get("conditions") or ():
         if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
-            yield f"{title} finds no node: {condition.get('message') or condition.get('reason')}"
+            cause = scheduler_cause(str(condition.get("message") or condition.get("reason")))
+            yield f"{title} finds no node: {cause}"
     if status.get("phase") == phases.FAILED and status.get("message"):
         yield f"{title} failed: {status['message']}"
 
 
 def warnings(api: Api, namespace: str, object_names: list[str]) -> list[str]:
-    """Return the newest warning Events of the first three of these objects, oldest first."""
-    events: list[tuple[str, str]] = []
+    """Return the newest warning Events of the first three of these objects, oldest first, each text once."""
+    events: list[Object] = []
     for name in object_names[:3]:
         fields = f"involvedObject.name={name},type=Warning"
-        for event in list_or_nothing(api, kinds.events(namespace), fields=fields):
-            time = event.get("lastTimestamp") or event.get("eventTime") or ""
-            events.append((time, f"{event.get('reason')}: {cut(str(event.get('message') or ''), MESSAGE_LIMIT)}"))
-    return [text for _time, text in sorted(events)[-EVENTS_SHOWN:]]
+        events += list_or_nothing(api, kinds.events(namespace), fields=fields)
+    return distinct(events)
+
+
+def distinct(events: list[Object]) -> list[str]:
+    """Return the texts of the newest Events, oldest first. Pure. Equal ones are counted."""
+    newest: dict[str, tuple[str, int]] = {}
+    for event in events:
+        series = event.get("series") or {}
+        message = scheduler_cause(str(event.get("message") or ""))
+        text = f"{event.get('reason')}: {cut(message, MESSAGE_LIMIT)}"
+        time, times = newest.get(text, ("", 0))
+        moments = (event.get("lastTimestamp"), series.get("lastObservedTime"), event.get("eventTime"), time)
+        newest[text] = (
+            max(filter(None, moments), default=""),
+            times + (event.get("count") or series.get("count") or 1),
+        )
+    shown = sorted((time, text, times) for text, (time, times) in newest.items())[-EVENTS_SHOWN:]
+    return [f"{text} ({times} times)" if times > 1 else text for _time, text, times in shown]
 
 
 def list_or_nothing(

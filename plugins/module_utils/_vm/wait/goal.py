@@ -24,6 +24,8 @@ CRASHES = 3
 
 _VM_CONDITIONS = (condition_types.FAILURE, condition_types.RESTART_REQUIRED)
 """Conditions that only a VM has. Others are read from the instance: a VM may still show those of its last instance."""
+_REMEDIES = {condition_types.AGENT_CONNECTED: "install and start qemu-guest-agent in the guest"}
+"""What to do about a missing condition."""
 _ONE_RUN = (run_strategies.ONCE, run_strategies.RERUN_ON_FAILURE, run_strategies.MANUAL)
 """Strategies that do not start another run after a successful one."""
 
@@ -60,7 +62,7 @@ def goal_of(state: str, vm: Object | None, old_instance_uid: str | None = None) 
         return Goal("stopped")
     if state in guest_goal.KINDS:
         return Goal(state)
-    if state in ("started", "restarted"):
+    if state in ("started", "restarted") or old_instance_uid is not None:  # a change may have needed a restart
         return Goal("running", old_instance_uid)
     strategy = run_strategy(vm or {})
     if strategy == run_strategies.MANUAL:
@@ -74,14 +76,19 @@ def judge(goal: Goal, vm: Object | None, vmi: Object | None) -> Verdict:
     if goal.condition is None or vm is None or not verdict.done:
         return verdict
     obj = vm if vmi is None or goal.condition[0] in _VM_CONDITIONS else vmi
-    return verdict if has_condition(obj, goal.condition) else Verdict(missing=_difference(obj, goal.condition))
+    return verdict if has_condition(obj, goal.condition) else _lacks(obj, goal.condition)
 
 
-def _difference(obj: Object | None, wanted: Condition) -> str:
+def _lacks(obj: Object | None, wanted: Condition) -> Verdict:
+    """Return the verdict for an object without a condition: what it should be, and what it is."""
     kind, status, reason = wanted
     current = condition(obj or {}, kind)
     text = "missing" if current is None else _status_text(current.get("status"), current.get("reason"))
-    return f"its condition {kind} should be {_status_text(status, reason)} and is {text}"
+    remedy = _REMEDIES.get(kind) if status == "True" else None
+    return Verdict(
+        missing=f"it is {text}" + (f"; {remedy}" if remedy else ""),
+        wanted=f"its condition {kind} is not {_status_text(status, reason)}",
+    )
 
 
 def _status_text(status: str | None, reason: str | None) -> str:
@@ -124,7 +131,7 @@ def _judge_power(goal: Goal, vm: Object, vmi: Object | None) -> Verdict:
 def _judge_running(goal: Goal, vm: Object, vmi: Object | None) -> Verdict:
     if is_deleting(vm):
         return Verdict(hopeless="somebody is deleting it")
-    if vmi is not None and vmi["metadata"].get("uid") == goal.not_instance:
+    if vmi is not None and goal.not_instance is not None and vmi["metadata"].get("uid") == goal.not_instance:
         return Verdict(missing="the old instance still exists")
     if vmi is not None and not is_deleting(vmi):
         strategy = run_strategy(vm)

@@ -16,6 +16,7 @@ from ...kubevirt_api.predicates import condition, is_ready
 from .. import kinds
 from ..kinds import Kind
 from ..members import member_kind, members
+from ..write import removal
 from . import diagnose
 
 Object = dict[str, Any]
@@ -52,7 +53,7 @@ def explain(api: Api, obj: Object | None, namespace: str, kind: Kind = kinds.REP
     failure = condition(obj or {}, condition_types.REPLICA_FAILURE)
     if obj is None:
         return {"reason": f"the {kind.name} does not exist", **facts}
-    deletion = diagnose.deletion(obj)
+    deletion = removal.deletion(obj)
     if deletion is not None:
         return {"reason": deletion, **facts}
     if failure is not None and failure.get("status") == "True":

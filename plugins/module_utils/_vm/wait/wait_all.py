@@ -25,9 +25,12 @@ Object = dict[str, Any]
 
 
 def wait_all(
-    api: Api, requests: list[VmRequest], terms: Terms, outcomes: list[Outcome | VirtError]
+    api: Api, requests: list[VmRequest], terms: Terms, outcomes: list[Outcome | VirtError], warnings: list[str]
 ) -> list[Outcome | VirtError]:
-    """Wait for the objects that have not reached their goal. Return the outcomes after the wait."""
+    """Wait for the objects that have not reached their goal. Return the outcomes after the wait.
+
+    warnings: gets what could not be waited for.
+    """
     goals: dict[str, dict[str, Goal]] = {}
     objects: dict[str, dict[str, Object]] = {}
     for request, outcome in zip(requests, outcomes, strict=True):
@@ -49,6 +52,8 @@ def wait_all(
             timeout_seconds=terms.wait_timeout_seconds,
             start=start,
             with_claims=terms.wait_for_claims,
+            fail_fast=terms.fail_fast,
+            warn=warnings.append,
         )
 
     results = dict(zip(namespaces, in_parallel(api, len(namespaces), wait), strict=True))

@@ -1,21 +1,30 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Wait for the VMs, sets or instances of one namespace, and explain a timeout. goal.py says when a wait is over."""
+"""Wait for the VMs, sets or instances of one namespace, and explain a timeout. goal.py says when a wait is over.
+
+A wait needs no right that the objects themselves do not need. A deleted VM or instance exists until its Pods are gone,
+because of the control plane's finalizers. Nothing holds a deleted set: its members are waited for if they can be read.
+"""
 
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..._client.api import Api, Resource
 from ..._client.errors import Forbidden, TimedOut, VirtError
-from ..._client.waiter import Reached, Verdict, Waiter
-from ...kubevirt_api import names
-from .. import kinds
+from ..._client.waiter import Reached, Stuck, Verdict, Waiter
+from ...kubevirt_api.predicates import is_ready
+from .. import kinds, unread_instance
 from . import diagnose
+from .fail_fast import Search
 from .goal import Goal, judge
+
+_STARTS = ("running", "instance")
+"""Goals of machines that are to start."""
 
 Object = dict[str, Any]
 
@@ -29,15 +38,20 @@ def wait_for(
     timeout_seconds: float,
     start: float | None = None,
     with_claims: bool = False,
+    fail_fast: bool = False,
+    warn: Callable[[str], None] = lambda _text: None,
 ) -> dict[str, Object | VirtError | None]:
     """Return for every name the object at its goal (None: gone), or an error with the reason why it is not there.
 
     resource: VMs, sets or instances of one namespace. objects: as they were before; identifies the instance of a VM
     that is gone by now. start: by time.monotonic, None for now. with_claims: a VM is gone when its claims are gone.
+    fail_fast: end the wait for a machine that is stuck (stuck.py). warn: takes what could not be waited for.
     """
     deadline = (time.monotonic() if start is None else start) + timeout_seconds
     with api.bounded(deadline):  # also bounds the requests that explain a timeout
-        return _Wait(api, resource, goals, dict(objects or {}), timeout_seconds, deadline, with_claims).wait()
+        search = Search(api, resource.namespace or "") if fail_fast else None
+        known = dict(objects or {})
+        return _Wait(api, resource, goals, known, timeout_seconds, deadline, with_claims, search, warn).wait()
 
 
 @dataclass
@@ -52,8 +66,13 @@ class _Wait:
     timeout_seconds: float
     deadline: float
     with_claims: bool
+    search: Search | None
+    """Finds machines that are stuck; None: they are waited for."""
+    warn: Callable[[str], None]
     listed: dict[str, Object | None] = field(default_factory=dict)
     """Instances that one list request read for a round of verdicts. Each is used once."""
+    stuck_members: dict[str, Stuck] = field(default_factory=dict)
+    """What a member of a set is stuck in, by the name of the set, as of the last list."""
 
     @property
     def _namespace(self) -> str:
@@ -75,31 +94,15 @@ class _Wait:
 
     def wait(self) -> dict[str, Object | VirtError | None]:
         deleted = [name for name, goal in self.goals.items() if goal.kind == "gone"]
-        uids = {name: uid for name in deleted if (uid := self._instance_uid(name))}
         claims = {name: self._claims(name) for name in deleted} if self.with_claims else {}
         done = {name: result for name, result in claims.items() if isinstance(result, VirtError)}
         others = [name for name in self.goals if name not in done]
-        waiter = Waiter(self.api, self.resource, self._judge, deadline=self.deadline, prepare=self._list_instances)
+        waiter = Waiter(self.api, self.resource, self._judge, deadline=self.deadline, prepare=self._prepare)
         reached = waiter.until(others)
         done.update({name: self._result(name, result) for name, result in reached.items()})
         done.update({name: self._after_change(name, done[name]) for name in others if self.goals[name].change})
-        absent = [name for name in deleted if done[name] is None]
-        if absent and self._has_instances:  # the instances that they owned are deleted with them
-            waiter = Waiter(self.api, self._instances, self._judge_instance, deadline=self.deadline)
-            ended = waiter.until(absent)
-            done.update(
-                {
-                    name: self._still_exists(name, "instance", result)
-                    for name, result in ended.items()
-                    if not result.verdict.done
-                }
-            )
-            # an instance that still exists keeps its Pod
-            absent = [name for name, result in ended.items() if result.obj is None]
-        for name in absent:
-            if name in uids:
-                done[name] = self._wait_for_pods(name, uids[name])
-            elif self._set is not None:
+        for name in [name for name in deleted if done[name] is None]:
+            if self._set is not None:
                 done[name] = self._wait_for_members(name, self._set)
             if name in claims and done[name] is None:
                 done[name] = self._wait_for_claims(name, claims[name])
@@ -135,7 +138,11 @@ class _Wait:
             return result
         from . import rollout
 
-        pending = rollout.wait_for_change(self.api, self.resource, result, change, self.deadline)
+        try:
+            pending = rollout.wait_for_change(self.api, self.resource, result, change, self.deadline)
+        except Forbidden as error:
+            self.warn(f"{self.resource.title(name)} is changed, and its machines were not waited for: {error.message}")
+            return result
         if pending is not None:
             noun, reached = pending
             title = f"{noun} {reached.obj['metadata']['name']}" if reached.obj else noun
@@ -150,6 +157,15 @@ class _Wait:
         obj = self.objects.get(name)
         if obj is None:
             return None
+        try:
+            return self._wait_for_members_of(name, obj, kind)
+        except Forbidden as error:
+            self.warn(
+                f"{self.resource.title(name)} is gone, and its {kind.members} were not waited for: {error.message}"
+            )
+            return None
+
+    def _wait_for_members_of(self, name: str, obj: Object, kind: kinds.Kind) -> VirtError | None:
         from ..members import members
 
         listed = members(self.api, obj, self._namespace, kind)
@@ -159,30 +175,6 @@ class _Wait:
         instances = [vmi for vmi in self.api.list(self._instances) if _owner_uids(vmi) & uids]
         error = self._wait_until_gone(name, "machine", kinds.VM.resource(self._namespace), listed)
         return error or self._wait_until_gone(name, "instance", self._instances, instances)
-
-    def _instance_uid(self, name: str) -> str | None:
-        """Return the UID that labels the Pods of an object that is being deleted."""
-        obj = self.objects.get(name)
-        if self._set is not None:
-            return None
-        if self._has_instances:
-            vm = obj
-            try:
-                obj = self.api.get(self._instances, name)
-            except VirtError:
-                return None  # without the right to read it, its Pods are not waited for
-            if not _is_owned(obj, vm):
-                return None
-        return obj["metadata"].get("uid") if obj else None
-
-    def _wait_for_pods(self, name: str, uid: str) -> VirtError | None:
-        """Wait for the Pods of an instance. Unreadable Pods are ignored: the instance exists until they are gone."""
-        resource = kinds.pods(self._namespace)
-        try:
-            pods = self.api.list(resource, labels=f"{names.CREATED_BY}={uid}")
-            return self._wait_until_gone(name, "launcher Pod", resource, pods)
-        except VirtError:
-            return None
 
     def _wait_until_gone(self, name: str, noun: str, resource: Resource, objects: list[Object]) -> VirtError | None:
         """Wait until none of these objects exists. Return an error about the first remaining one."""
@@ -199,10 +191,56 @@ class _Wait:
             self.objects[name] = obj
         instance = obj
         if obj is not None and self._has_instances and goal.kind != "gone":
-            is_listed = name in self.listed
-            # Each listed instance is used once: later events need a fresh read.
-            instance = self.listed.pop(name) if is_listed else self.api.get(self._instances, name)
-        return judge(goal, obj, instance)
+            instance = self._instance(name, obj)
+        return self._with_stuck(name, judge(goal, obj, instance), obj, instance)
+
+    def _instance(self, name: str, vm: Object) -> Object | None:
+        if name in self.listed:  # each is used once: later events need a fresh read
+            return self.listed.pop(name)
+        return unread_instance.read(self.api, vm, self._namespace, name)
+
+    def _with_stuck(self, name: str, verdict: Verdict, obj: Object | None, instance: Object | None) -> Verdict:
+        """Return the verdict, with the state in which the machine or a member of the set is stuck."""
+        if self.search is None or obj is None or verdict.done or verdict.hopeless:
+            return verdict
+        if self._set is not None:
+            return replace(verdict, stuck=self.stuck_members.get(name))
+        if self.goals[name].kind not in _STARTS or instance is None:
+            return verdict
+        old = self.goals[name].not_instance
+        if old is not None and instance["metadata"].get("uid") == old:
+            return verdict
+        # An instance that could not be read has neither UID nor spec.
+        return replace(verdict, stuck=self.search.of_machine(instance if instance["metadata"].get("uid") else obj))
+
+    def _prepare(self, names_judged: list[str]) -> None:
+        """Read with few requests what the verdicts on these objects need."""
+        if self.search is not None:
+            self.search.start_over()
+        self._list_instances(names_judged)
+        kind = self._set
+        self.stuck_members = {
+            name: stuck
+            for name in names_judged
+            if kind is not None and (stuck := self._stuck_member(name, kind)) is not None
+        }
+
+    def _stuck_member(self, name: str, kind: kinds.Kind) -> Stuck | None:
+        """Return what the first stuck member of a set is stuck in. The status of a set does not say that."""
+        from ..members import members
+
+        obj = self.objects.get(name)
+        if self.search is None or obj is None or self.goals[name].kind == "gone":
+            return None
+        try:
+            listed = members(self.api, obj, self._namespace, kind)
+        except VirtError:
+            return None
+        for member in listed:
+            found = None if is_ready(member) else self.search.of_machine(member)
+            if found is not None:
+                return replace(found, text=f"{member['metadata']['name']}: {found.text}")
+        return None
 
     def _list_instances(self, names_judged: list[str]) -> None:
         """Read the instances of many VMs with one request, if the user may list them."""
@@ -216,16 +254,20 @@ class _Wait:
             return  # each is then read on its own
         self.listed = {name: instances.get(name) for name in needed}
 
-    def _judge_instance(self, name: str, obj: Object | None) -> Verdict:
-        return Verdict(done=not _is_owned(obj, self.objects.get(name)))
-
     def _result(self, name: str, reached: Reached) -> Object | VirtError | None:
         verdict = reached.verdict
         if verdict.done:
             return reached.obj
         goal = _goal_text(self.goals[name])
+        if verdict.stuck is not None and verdict.hopeless == verdict.stuck.text:
+            facts = {**self._explanation(name), "reason": verdict.hopeless}
+            return VirtError(f"{self.resource.title(name)} will not be {goal}: {verdict.hopeless}", **facts)
         if verdict.hopeless:
             return self._failure(name, f"will not be {goal}: {verdict.hopeless}", VirtError)
+        if verdict.wanted and not reached.trouble:
+            state = "exists" if self.goals[name].kind == "exists" else f"is {goal}"
+            text = f"{self.resource.title(name)} {state}, but {verdict.wanted} after {self.timeout_seconds:g} s"
+            return TimedOut(f"{text}: {verdict.missing}", **{**self._explanation(name), "reason": verdict.missing})
         return self._failure(name, f"is not {goal} after {self.timeout_seconds:g} s", TimedOut, reached)
 
     def _failure(self, name: str, text: str, kind: type[VirtError], reached: Reached | None = None) -> VirtError:
@@ -234,8 +276,6 @@ class _Wait:
         facts = self._explanation(name)
         missing = reached.verdict.missing if reached is not None else ""
         reason = (missing if self.objects.get(name) is None else "") or facts["reason"]
-        if reached is not None and self.goals[name].condition and "condition" in missing:
-            reason = missing
         return kind(f"{self.resource.title(name)} {text}: {reason}", **facts)
 
     def _explanation(self, name: str) -> dict[str, Any]:
@@ -249,12 +289,6 @@ class _Wait:
         title, seconds = self.resource.title(name), self.timeout_seconds
         trouble = f" ({reached.trouble})" if reached.trouble else ""
         return TimedOut(f"{title} is gone, but its {noun} still exists after {seconds:g} s{trouble}")
-
-
-def _is_owned(vmi: Object | None, vm: Object | None) -> bool:
-    if vmi is None or vm is None:
-        return False
-    return vm["metadata"].get("uid") in _owner_uids(vmi)
 
 
 def _owner_uids(obj: Object) -> set[str]:

@@ -10,18 +10,21 @@ from collections.abc import Callable
 from typing import Any
 
 from ..._client.api import Api
-from ..._client.errors import Conflict, NotFound, VirtError
+from ..._client.errors import ApiError, Conflict, Forbidden, NotFound, VirtError
 from ...kubevirt_api.desired import is_deleting
-from ..kinds import POOL, VMI
+from ..kinds import POOL, VM, VMI
+from ..request import argspec
 from ..request.vm_request import Terms, VmRequest
 from . import update
-from .outcome import Interrupted, Outcome
+from .outcome import Interrupted, Outcome, is_observed
 
 ATTEMPTS = 8
 """Rounds while other clients write the same object."""
 FIRST_PAUSE = 0.1
 LONGEST_PAUSE = 2.0
 """Seconds between rounds; about 7 in all."""
+_GUEST_STATES = (*argspec.GUEST_STATES, "frozen", "unfrozen")
+"""States that need a running guest."""
 
 Object = dict[str, Any]
 
@@ -50,6 +53,11 @@ def ensure(
         except VirtError as error:
             if request.state == "absent" and isinstance(error, NotFound) and not api.serves(request.kind.group):
                 return Outcome(changed=False)  # the cluster does not know the kind, so there is no object
+            if terms.check_mode and isinstance(error, ApiError) and request.state != "absent":
+                from . import foresee
+
+                if foresee.is_to_come(error):
+                    return foresee.without_cluster(request, error)
             _with_changed(error, before)
             raise
         listed = None
@@ -91,17 +99,32 @@ def _attempt(api: Api, request: VmRequest, terms: Terms, live: Object | None) ->
         from . import send
 
         return send.delete(api, request, terms, live)
+    is_creatable = request.name is None or (request.has_machine and request.state not in _GUEST_STATES)
+    if terms.check_mode and live is None and not is_creatable:
+        from . import foresee
+
+        return foresee.without_object(api, request)
     if request.kind is VMI:
         from . import instance
 
         return instance.ensure(api, request, terms, live)
     if request.state == "present":
-        return _ensure_present(api, request, terms, live)
+        return _settled(api, request, terms, _ensure_present(api, request, terms, live))
     from . import power_state
 
     power_state.check(api, request, live)
     done = _ensure_present(api, request, terms, live)
-    return power_state.ensure(api, request, terms, done, is_new=live is None)
+    is_new = live is None or is_deleting(live)
+    return _settled(api, request, terms, power_state.ensure(api, request, terms, done, is_new=is_new))
+
+
+def _settled(api: Api, request: VmRequest, terms: Terms, done: Outcome) -> Outcome:
+    """Return the outcome with a current status, and after the restart that a change needs, if the task wants it."""
+    if request.kind is not VM or done.after is None or (is_observed(done.after) and not request.restarts):
+        return done
+    from . import restart
+
+    return restart.settle(api, request, terms, done)
 
 
 def _ensure_present(api: Api, request: VmRequest, terms: Terms, live: Object | None) -> Outcome:
@@ -118,7 +141,11 @@ def _ensure_present(api: Api, request: VmRequest, terms: Terms, live: Object | N
     if request.kind is POOL and terms.wait and not terms.check_mode:
         from . import pool_change
 
-        revisions = pool_change.revisions(api, live, request.namespace)
+        try:
+            revisions = pool_change.revisions(api, live, request.namespace)
+        except Forbidden as error:
+            warning = f"the machines of {request.title} are not waited for one by one: {error.message}"
+            return send.change(api, request, terms, live, write)._replace(warning=warning)
         done = send.change(api, request, terms, live, write)
         return done._replace(change=pool_change.change_of(revisions, done.before, done.after or {}))
     return send.change(api, request, terms, live, write)

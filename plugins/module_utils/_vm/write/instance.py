@@ -9,19 +9,17 @@ deleted and created again.
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 from ..._client.api import Api
-from ..._client.errors import TimedOut, VirtError
-from ..._client.waiter import Verdict, Waiter
+from ..._client.errors import VirtError
 from ...kubevirt_api.desired import is_deleting
 from ...kubevirt_api.predicates import is_final, phase
 from .. import kinds
 from ..merge import compare
 from ..request.manifest import Declaration, over_live, without_defaults
 from ..request.vm_request import Terms, VmRequest
-from . import power_state, send, update
+from . import power_state, removal, send, update
 from .guest_power import OPERATIONS
 from .outcome import Interrupted, Outcome
 
@@ -116,25 +114,8 @@ def _recreate(api: Api, request: VmRequest, terms: Terms, live: Object) -> Outco
     api.delete(resource, request.name or "", {"preconditions": {"uid": live["metadata"]["uid"]}})
     deleted = Outcome(changed=True, method="delete", before=live)
     try:
-        _wait_until_gone(api, request, terms, live)
+        removal.wait_until_gone(api, resource, live, terms.wait_timeout_seconds)
         created = send.create(api, request, terms, None)
     except VirtError as error:
         raise Interrupted(deleted, error) from error
     return created._replace(method="replace", before=live)
-
-
-def _wait_until_gone(api: Api, request: VmRequest, terms: Terms, live: Object) -> None:
-    """Wait until wait_timeout, also without `wait`: the name is free only when the old instance is gone."""
-
-    def judge(_name: str, obj: Object | None) -> Verdict:
-        is_gone = obj is None or obj["metadata"].get("uid") != live["metadata"].get("uid")
-        return Verdict(done=is_gone)
-
-    resource = request.kind.resource(request.namespace, terms.api_version)
-    deadline = time.monotonic() + terms.wait_timeout_seconds
-    reached = Waiter(api, resource, judge, deadline=deadline).until([request.name or ""])
-    if not all(result.verdict.done for result in reached.values()):
-        raise TimedOut(
-            f"{request.title} was deleted to be created again and still exists after {terms.wait_timeout_seconds} s;"
-            " run the task again, or give it more time (wait_timeout)"
-        )

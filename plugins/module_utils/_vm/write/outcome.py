@@ -9,6 +9,11 @@ from typing import Any, NamedTuple
 
 from ..._client.errors import VirtError
 
+RESTART_REQUIRED = "RestartRequired"
+"""As in condition_types, which a task without a change does not load."""
+_FRESH_STARTS = ("create", "start", "stop", "restart")
+"""After these requests the next instance has the whole declaration."""
+
 Object = dict[str, Any]
 
 
@@ -25,6 +30,32 @@ class Outcome(NamedTuple):
     """UID of the instance that a restart replaces."""
     change: Any = None
     """The wait.rollout.Change that the machines of a pool still have to take over, or None."""
+    warning: str = ""
+    """What the user has to know beside the result."""
+
+
+def is_observed(vm: Object) -> bool:
+    """Tell whether the status of a VM is that of its newest spec, where that matters: for a VM with an instance.
+
+    virt-controller writes desiredGeneration and the conditions together. Older KubeVirt does not report it.
+    """
+    status = vm.get("status") or {}
+    if not status.get("created") or "desiredGeneration" not in status:
+        return True
+    return bool(status["desiredGeneration"] >= (vm["metadata"].get("generation") or 0))
+
+
+def restart_required(outcome: Outcome) -> bool | None:
+    """Tell whether changes of a VM wait for its restart; None if that is not known."""
+    vm = outcome.after
+    if vm is None:
+        return None
+    if outcome.method in _FRESH_STARTS:
+        return False
+    if not is_observed(vm):
+        return None
+    conditions = (vm.get("status") or {}).get("conditions") or ()
+    return any((item.get("type"), item.get("status")) == (RESTART_REQUIRED, "True") for item in conditions)
 
 
 class Interrupted(Exception):

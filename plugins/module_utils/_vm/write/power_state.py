@@ -12,7 +12,7 @@ from ..._client.errors import ApiError, BadArgument, NotFound, VirtError
 from ...kubevirt_api import names
 from ...kubevirt_api.desired import run_strategy
 from ...kubevirt_api.run_strategies import SELF_STARTING
-from .. import kinds
+from .. import kinds, unread_instance
 from ..request.vm_request import Terms, VmRequest
 from . import power
 from .guest_power import OPERATIONS
@@ -65,13 +65,17 @@ def ensure_guest(api: Api, request: VmRequest, terms: Terms, done: Outcome, inst
             request.state, instance, request.unfreeze_timeout_seconds, of_vm=request.kind is kinds.VM
         )
     except power.Impossible as reason:
+        if terms.check_mode:
+            from . import foresee
+
+            return foresee.impossible(request, done, str(reason))
         raise VirtError(f"{request.title} cannot be {request.state}: {reason}") from reason
     return done if operation is None else _perform(api, request, terms, done, operation)
 
 
 def _ensure(api: Api, request: VmRequest, terms: Terms, done: Outcome, *, is_new: bool) -> Outcome:
     vm = done.after or {}
-    instance = api.get(kinds.instances(request.namespace, terms.api_version), request.name or "")
+    instance = unread_instance.read(api, vm, request.namespace, request.name or "", terms.api_version)
     if request.state in OPERATIONS:
         return ensure_guest(api, request, terms, done, instance)
     operation = _decide(request, vm, instance, is_new=is_new)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..._client.api import FIELD_MANAGER, Api
-from ..._client.errors import BadArgument, Invalid, VirtError
+from ..._client.errors import BadArgument, Conflict, Invalid, NotFound, VirtError
 from ...kubevirt_api.desired import is_deleting
 from .. import field_path
 from ..merge import compare, ownership
@@ -20,9 +20,12 @@ Object = dict[str, Any]
 
 
 def create(api: Api, request: VmRequest, terms: Terms, live: Object | None) -> Outcome:
-    """Create the object. live: an object of its name that is being deleted, if there is one."""
-    if live is not None:
-        raise VirtError(f"{request.title} is being deleted; wait for that (state=absent, wait=true) and try again")
+    """Create the object. live: an object of its name that is being deleted, if there is one; its end is waited for."""
+    if live is not None and not request.has_machine:
+        raise VirtError(
+            f"{request.title} is being deleted, and nothing says what a new one should be; give a definition, or spec,"
+            " or image, cpu and memory"
+        )
     if not request.has_machine:
         from .. import missing
 
@@ -33,6 +36,13 @@ def create(api: Api, request: VmRequest, terms: Terms, live: Object | None) -> O
         )
     from . import replace
 
+    if live is not None and terms.check_mode:  # a dry run would meet the object that is being deleted
+        return Outcome(changed=True, method="create", before=live, after=replace.for_creation(request).body)
+    if live is not None:
+        from . import removal
+
+        resource = request.kind.resource(request.namespace, terms.api_version)
+        removal.wait_until_gone(api, resource, live, terms.wait_timeout_seconds)
     after = _send(api, request, terms, replace.only_new(replace.for_creation(request)))
     return Outcome(changed=True, method="create", after=after)
 
@@ -40,6 +50,9 @@ def create(api: Api, request: VmRequest, terms: Terms, live: Object | None) -> O
 def change(api: Api, request: VmRequest, terms: Terms, live: Object, write: Write) -> Outcome:
     """Send a write, and its second request if it has one."""
     after = _send(api, request, terms, write)
+    if is_deleting(after) and not terms.check_mode:  # deleted since it was read: the next attempt creates another
+        lost = Conflict(f"{request.title} was deleted while it was changed", status=409)
+        raise Interrupted(Outcome(changed=False), lost)
     hidden = [list(path) for path in terms.hidden]
     if compare.is_same_content(field_path.without(live, hidden), field_path.without(after, hidden)):
         done = Outcome(changed=False, before=live, after=after)
@@ -74,6 +87,10 @@ def _send(api: Api, request: VmRequest, terms: Terms, write: Write) -> Object:
         from ..request import option_origin  # only a refused write needs the tables
 
         raise option_origin.with_options(error, request, write.body) from error
+    except NotFound as error:
+        if write.method in ("patch", "replace") and error.facts.get("server_reason"):  # gone since it was read
+            raise Conflict(error.message, status=error.status) from error
+        raise
 
 
 def _send_one(api: Api, request: VmRequest, terms: Terms, write: Write) -> Object:

@@ -169,8 +169,9 @@ class World:
             old = self._existing(plural, namespace, name)
             new = {**body, "status": old.get("status", {})}
             _expect_version(old, new)
-            for key in ("generation",):
-                new["metadata"][key] = old["metadata"][key]
+            for key in ("generation", "deletionTimestamp"):
+                if key in old["metadata"]:
+                    new["metadata"][key] = old["metadata"][key]
             fake_guests.admit(plural, old, new) or _admit(new)
             managed = old["metadata"].get("managedFields", [])
             entries = fake_fields.after_update(managed, _content(old), new, manager, keyed=self.keyed_lists)
@@ -291,7 +292,8 @@ class World:
             status = {"phase": "Scheduling", "conditions": [condition]}
         owner = {"kind": "VirtualMachine", "name": name, "uid": vm["metadata"]["uid"]}
         metadata = {"name": name, "namespace": namespace, "ownerReferences": [owner]}
-        spec = {"startStrategy": "Paused"} if self.start_paused else {}
+        spec = copy.deepcopy(vm["spec"]["template"].get("spec") or {})
+        spec.update({"startStrategy": "Paused"} if self.start_paused else {})
         made: Object = {"metadata": metadata, "spec": spec, "status": status}
         self.start_paused = False
         return self.put("virtualmachineinstances", fake_guests.begun(made))

@@ -35,7 +35,7 @@ VM_LAYERS = (
     ("write",),
     ("request",),
     ("merge",),
-    ("members", "kinds", "field_path", "missing"),
+    ("members", "unread_instance", "kinds", "field_path", "missing"),
 )
 """Packages and files of _vm, from the top: each imports from its own layer and those below."""
 

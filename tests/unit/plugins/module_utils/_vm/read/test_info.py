@@ -139,7 +139,9 @@ def test_a_condition_replaces_readiness(world: World, task: Task, of_sets: Task,
     of_sets(name="web", definition={"spec": {"replicas": 1, "paused": True, "selector": {}, "template": {"spec": {}}}})
     waits = {**DEFAULTS, "name": "web", "namespace": "default", "wait": True, "wait_condition": AGENT}
     for plural, read in (("virtualmachines", info.virtual_machines), (SETS, info.replica_sets)):
-        with pytest.raises(TimedOut, match="its condition AgentConnected should be True and is missing"):
+        with pytest.raises(
+            TimedOut, match="exists, but its condition AgentConnected is not True after 1 s: it is missing"
+        ):
             read(waits, api)
         result = world.objects[plural, "default", "web"]
         result["status"] = {"conditions": [{"type": "AgentConnected", "status": "True"}]}
@@ -175,3 +177,30 @@ def test_a_condition_without_wait_is_refused(api: Api) -> None:
 def test_running_without_wait_is_refused(api: Api) -> None:
     with pytest.raises(BadArgument, match="set wait=true"):
         info.virtual_machines({**DEFAULTS, "running": True}, api)
+
+
+READERS = [info.virtual_machines, info.instances, info.replica_sets, info.pools]
+
+
+@pytest.mark.parametrize("read", READERS)
+@pytest.mark.parametrize("installed", [False, True])
+@pytest.mark.parametrize("more", [{}, {"wait_condition": AGENT}])
+def test_check_mode_waits_for_nothing_that_an_earlier_task_would_create(
+    world: World, api: Api, read: Task, installed: bool, more: dict[str, Any]
+) -> None:
+    world.kubevirt_installed = installed
+    options = {**DEFAULTS, "name": "web", "namespace": "default", "wait": True, "wait_timeout": 240, **more}
+    result = read(options, api, check_mode=True)
+
+    assert (result["api_found"], result["resources"]) == (installed, [])
+    assert "check mode does not wait: VirtualMachine" in result["warnings"][0]
+    assert "default/web does not exist, unless an earlier task creates it" in result["warnings"][0]
+    assert "warnings" not in read({**options, "wait": False, "wait_condition": None}, api, check_mode=True)
+
+
+def test_check_mode_returns_what_exists(task: Task, api: Api) -> None:
+    task(**MACHINE, run_strategy="Halted")
+    options = {**DEFAULTS, "name": "web", "namespace": "default", "wait": True, "wait_timeout": 240, "running": True}
+    result = info.virtual_machines(options, api, check_mode=True)
+
+    assert (len(result["resources"]), "warnings" in result) == (1, False)

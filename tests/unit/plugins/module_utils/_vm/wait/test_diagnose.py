@@ -48,6 +48,53 @@ def test_reason(vmi: dict[str, Any] | None, pods: list[Any], events: list[str], 
     assert words in diagnose.reason(VM, vmi, pods, events)
 
 
+FITS_NOWHERE = "0/1 nodes are available: 1 Insufficient memory."
+NEWER = "0/2 nodes are available: 1 node(s) had untolerated taint {node.io/x: }, 1 Insufficient cpu."
+
+
+@pytest.mark.parametrize(
+    ("said", "cause"),
+    [
+        (f"{FITS_NOWHERE} preemption: 0/1 nodes are available: 1 No preemption victims found.", FITS_NOWHERE),
+        (f"{NEWER} no new claims to deallocate, preemption: 0/2 nodes: 1 Preemption is not helpful.", NEWER),
+        (NEWER, NEWER),
+        ("not found", "not found"),
+    ],
+)
+def test_what_the_scheduler_says_about_preemption_is_cut(said: str, cause: str) -> None:
+    condition = {**UNSCHEDULABLE, "message": said}
+    assert diagnose.reason(VM, a_vmi(conditions=[condition]), [], []) == f"Unschedulable: {cause}"
+    assert diagnose.reason(VM, a_vmi(), [a_pod(conditions=[condition])], []).endswith(f"finds no node: {cause}")
+    assert diagnose.distinct([{"reason": "FailedScheduling", "message": said}]) == [f"FailedScheduling: {cause}"]
+
+
+def an_event(message: str, time: str = "", **fields: Any) -> dict[str, Any]:
+    return {"reason": "Failed", "message": message, "lastTimestamp": time or None, **fields}
+
+
+@pytest.mark.parametrize(
+    ("events", "texts"),
+    [
+        pytest.param([an_event("a", "1"), an_event("b", "2")], ["Failed: a", "Failed: b"], id="two"),
+        pytest.param([an_event("a"), an_event("a"), an_event("a")], ["Failed: a (3 times)"], id="of several objects"),
+        pytest.param([an_event("a", count=4), an_event("a")], ["Failed: a (5 times)"], id="counted by Kubernetes"),
+        pytest.param([an_event("a", series={"count": 7})], ["Failed: a (7 times)"], id="a series"),
+        pytest.param(
+            [an_event("a", "1"), an_event("b", "2"), an_event("a", "3")],
+            ["Failed: b", "Failed: a (2 times)"],
+            id="the newest is last",
+        ),
+        pytest.param(
+            [an_event(str(number), str(number)) for number in range(9)],
+            [f"Failed: {number}" for number in range(4, 9)],
+            id="not too many",
+        ),
+    ],
+)
+def test_each_event_is_reported_once(events: list[Any], texts: list[str]) -> None:
+    assert diagnose.distinct(events) == texts
+
+
 class Unreadable:
     """An API that cannot read instances, and has neither Pods nor Events."""
 

@@ -106,11 +106,14 @@ NO_DISK = {"type": "DataVolumesReady", "status": "False", "reason": "NotBound"}
 @pytest.mark.parametrize(
     ("wanted", "conditions", "words"),
     [
-        (("DataVolumesReady", "True", None), [NO_DISK], "should be True and is False (NotBound)"),
-        (("DataVolumesReady", "False", "Pending"), [NO_DISK], "should be False (Pending) and is False (NotBound)"),
-        (("DataVolumesReady", "True", None), [], "should be True and is missing"),
+        (("DataVolumesReady", "True", None), [NO_DISK], "DataVolumesReady is not True: it is False (NotBound)"),
+        (("Synced", "False", "Late"), [], "Synced is not False (Late): it is missing"),
+        (("AgentConnected", "True", None), [], "AgentConnected is not True: it is missing; install and start qemu-"),
+        (("AgentConnected", "False", "Old"), [], "AgentConnected is not False (Old): it is missing"),
     ],
 )
 def test_a_condition_is_reported_with_wanted_and_actual_status(wanted: Any, conditions: Any, words: str) -> None:
     vm = {"metadata": {}, "status": {"conditions": conditions}}
-    assert judge(Goal("exists", condition=wanted), vm, None).missing == f"its condition DataVolumesReady {words}"
+    verdict = judge(Goal("exists", condition=wanted), vm, None)
+
+    assert f"{verdict.wanted}: {verdict.missing}".startswith(f"its condition {words}")

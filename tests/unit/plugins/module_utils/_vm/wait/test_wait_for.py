@@ -19,7 +19,9 @@ from ansible_collections.virtops.kubevirt.tests.unit.plugins.module_utils.fake_a
 
 Task = Callable[..., dict[str, Any]]
 MACHINE = {"memory": "1Gi", "image": "registry/guest:1"}
-FORBIDDEN = b"HTTP/1.1 403 Forbidden\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"
+FORBIDDEN = (
+    b"HTTP/1.1 403 Forbidden\r\nContent-Type: application/json\r\nConnection: close\r\nContent-Length: 2\r\n\r\n{}"
+)
 
 
 def wait(api: Api, *names: str, goal: str = "running", **known: Any) -> dict[str, Any]:
@@ -137,17 +139,23 @@ def test_an_event_is_judged_with_the_current_instance(world: World, task: Task, 
     assert instances_read(world) == (1, 4)
 
 
-def test_deletion_waits_for_the_instance_too(world: World, task: Task, api: Api) -> None:
+def only(*plurals: str) -> Callable[[str, str], bytes | None]:
+    """Refuse every request but those for these kinds."""
+    return lambda _method, path: None if any(f"/{plural}" in path for plural in plurals) else FORBIDDEN
+
+
+def test_deletion_waits_for_the_finalizer_and_for_nothing_else(world: World, task: Task, api: Api) -> None:
+    """A VM exists until its instance is gone, and the instance until its Pods are: no right to read them is needed."""
     task(**MACHINE)
-    vm, instance = world.vm("web"), world.objects["virtualmachineinstances", "default", "web"]
+    vm = world.vm("web")
+    vm["metadata"]["deletionTimestamp"] = "now"
 
     def slowly() -> None:
         pause_until(lambda: bool(world.watchers))
-        world.drop("virtualmachines", "default", "web")
-        pause_until(lambda: any(plural == "virtualmachineinstances" for plural, *_rest in world.watchers))
         world.drop("virtualmachineinstances", "default", "web")
+        world.drop("virtualmachines", "default", "web")
 
-    assert instance["metadata"]["ownerReferences"][0]["uid"] == vm["metadata"]["uid"]
+    world.mischief = only("virtualmachines/", "virtualmachines?")
     thread = threading.Thread(target=slowly)
     thread.start()
     assert wait(api, "web", goal="gone", web=vm) == {"web": None}
@@ -155,24 +163,61 @@ def test_deletion_waits_for_the_instance_too(world: World, task: Task, api: Api)
     assert world.objects == {}
 
 
-def test_deletion_waits_for_the_pod_of_the_instance(world: World, task: Task, api: Api) -> None:
+@pytest.mark.parametrize(
+    "options",
+    [
+        pytest.param({"memory": "2Gi"}, id="present"),
+        pytest.param({"state": "started"}, id="started"),
+        pytest.param({"state": "restarted"}, id="restarted"),
+        pytest.param({"state": "paused"}, id="paused"),
+        pytest.param({"state": "stopped"}, id="stopped"),
+        pytest.param({"state": "absent"}, id="absent"),
+        pytest.param({"vms": [{"name": name} for name in "abcd"], **MACHINE}, id="many"),
+    ],
+)
+def test_who_may_use_machines_may_wait_for_them(world: World, task: Task, options: dict[str, Any]) -> None:
     task(**MACHINE)
-    vm, instance = world.vm("web"), world.objects["virtualmachineinstances", "default", "web"]
-    labels = {"kubevirt.io/created-by": instance["metadata"]["uid"]}
-    world.put("pods", {"metadata": {"name": "launcher", "namespace": "default", "labels": labels}})
+    operations = "subresources.kubevirt.io"
+    world.mischief = only("virtualmachines/", "virtualmachines?", f"apis/{operations}")
+    if options.get("state") == "paused":  # the control plane mirrors the condition
+        original = world.put
 
-    def slowly() -> None:
-        pause_until(lambda: bool(world.watchers))
-        world.drop("virtualmachines", "default", "web")
-        world.drop("virtualmachineinstances", "default", "web")
-        pause_until(lambda: any(plural == "pods" for plural, *_rest in world.watchers))
-        world.drop("pods", "default", "launcher")
+        def put(plural: str, obj: dict[str, Any]) -> dict[str, Any]:
+            stored = original(plural, obj)
+            if plural == "virtualmachineinstances":
+                vm = world.vm("web")
+                vm["status"].update(conditions=obj["status"]["conditions"], printableStatus="Paused")
+                original("virtualmachines", vm)
+            return stored
 
-    thread = threading.Thread(target=slowly)
-    thread.start()
-    assert wait(api, "web", goal="gone", web=vm) == {"web": None}
-    thread.join()
-    assert world.objects == {}
+        world.put = put  # type: ignore[method-assign]
+
+    result = task(wait=True, **options)
+
+    assert result["changed"] is (options.get("state") != "started")
+    assert "warnings" not in result
+
+
+def test_the_members_of_a_deleted_set_are_waited_for_if_they_can_be_read(
+    world: World, of_sets: Task, of_pools: Task
+) -> None:
+    for task, plural in ((of_sets, "virtualmachineinstancereplicasets"), (of_pools, "virtualmachinepools")):
+        task(replicas=1, labels={"app": "web"}, **MACHINE)
+        world.mischief = only(plural)
+        result = task(state="absent", wait=True)
+        world.mischief = None
+
+        assert (result["changed"], result["method"]) == (True, "delete")
+        assert "were not waited for" in result["warnings"][0]
+
+
+def test_who_may_change_a_pool_alone_is_told_that_its_machines_are_not_waited_for(world: World, of_pools: Task) -> None:
+    of_pools(replicas=1, labels={"app": "web"}, **MACHINE)
+    world.mischief = only("virtualmachinepools")
+    result = of_pools(memory="2Gi", wait=True)
+
+    assert (result["changed"], len(result["warnings"])) == (True, 1)
+    assert "the machines of VirtualMachinePool default/web are not waited for one by one" in result["warnings"][0]
 
 
 def test_an_orphaned_instance_is_not_waited_for(world: World, task: Task) -> None:

@@ -15,6 +15,7 @@ from ansible_collections.virtops.kubevirt.plugins.module_utils._client.errors im
     Conflict,
     Invalid,
     NotFound,
+    TimedOut,
     VirtError,
 )
 from ansible_collections.virtops.kubevirt.plugins.module_utils._vm.batch import requests_from
@@ -200,12 +201,96 @@ def test_a_failure_reports_the_changes_before_it(world: World, task: Task) -> No
     assert caught.value.facts["changed"] is True
 
 
-def test_a_vm_being_deleted_is_not_changed(world: World, task: Task) -> None:
+def leaving(world: World) -> str:
+    """Begin the deletion of the machine, which ends when somebody watches it; return its UID."""
+    vm = world.vm("web")
+    vm["metadata"].update(deletionTimestamp="2026-11-24T08:00:00Z", finalizers=["example.com/backup"])
+
+    def ends(_method: str, path: str) -> None:
+        if "watch=" in path and "/virtualmachines?" in path:
+            world.drop("virtualmachineinstances", "default", "web")
+            world.drop("virtualmachines", "default", "web")
+
+    world.mischief = ends  # type: ignore[assignment]
+    return str(vm["metadata"]["uid"])
+
+
+@pytest.mark.parametrize(
+    ("options", "method"),
+    [
+        pytest.param({}, "create", id="present"),
+        pytest.param({"wait": True}, "create", id="present, and wait"),
+        pytest.param({"state": "started"}, "create", id="started"),
+        pytest.param({"state": "restarted"}, "create", id="restarted"),
+        pytest.param({"state": "stopped"}, "create", id="stopped"),
+        pytest.param({"force": True}, "create", id="replaced"),
+    ],
+)
+def test_a_machine_that_is_being_deleted_is_created_again(
+    world: World, task: Task, options: dict[str, Any], method: str
+) -> None:
+    """Its deletion is waited for, without wait=true too: a write to it would be lost."""
     task(**MACHINE)
-    world.vm("web")["metadata"]["deletionTimestamp"] = "now"
-    with pytest.raises(VirtError, match="is being deleted"):
-        task(memory="2Gi")
+    uid = leaving(world)
+    foreseen = task(check_mode=True, **MACHINE, **options)
+    assert (foreseen["changed"], foreseen["method"], world.vm("web")["metadata"]["uid"]) == (True, method, uid)
+
+    result = task(**MACHINE, **options)
+
+    assert (result["changed"], result["method"]) == (True, method)
+    assert world.vm("web")["metadata"]["uid"] == result["result"]["metadata"]["uid"] != uid
+
+
+def test_a_deletion_that_does_not_end_is_reported_with_its_finalizers(world: World, task: Task) -> None:
+    task(**MACHINE)
+    leaving(world)
+    world.mischief = None
+    with pytest.raises(TimedOut) as caught:
+        task(wait_timeout=1, **MACHINE)
+
+    assert "default/web cannot be created after 1 s, because the former one of its name is not gone" in str(
+        caught.value
+    )
+    assert "being deleted since 2026-11-24T08:00:00Z; it waits for its finalizers: example.com/b" in str(caught.value)
+    assert not caught.value.facts.get("changed")
+
+
+def test_a_machine_that_is_being_deleted_and_not_described_is_refused_at_once(world: World, task: Task) -> None:
+    task(**MACHINE)
+    leaving(world)
+    with pytest.raises(VirtError, match="is being deleted, and nothing says what a new one should be"):
+        task(state="started")
     assert task(state="absent")["changed"] is False
+
+
+@pytest.mark.parametrize("is_gone", [False, True], ids=["its finalizer holds it", "it is gone"])
+@pytest.mark.parametrize(
+    "options",
+    [
+        pytest.param({"memory": "2Gi"}, id="patch"),
+        pytest.param({"definition": {"spec": {"template": {"spec": {"domain": {"memory": {}}}}}}}, id="apply"),
+        pytest.param({"memory": "2Gi", "force": True}, id="replace"),
+    ],
+)
+def test_a_write_is_not_lost_when_the_machine_is_deleted_at_the_same_time(
+    world: World, task: Task, options: dict[str, Any], is_gone: bool
+) -> None:
+    task(**MACHINE)
+    uid = world.vm("web")["metadata"]["uid"]
+
+    def others(method: str, _path: str) -> None:
+        if method in ("PATCH", "PUT"):
+            leaving(world)
+            if is_gone:
+                world.mischief = None
+                world.drop("virtualmachineinstances", "default", "web")
+                world.drop("virtualmachines", "default", "web")
+
+    world.mischief = others  # type: ignore[assignment]
+    result = task(**options)
+
+    assert (result["changed"], result["method"]) == (True, "apply" if is_gone and "definition" in options else "create")
+    assert world.vm("web")["metadata"]["uid"] == result["result"]["metadata"]["uid"] != uid
 
 
 def test_a_cluster_without_kubevirt_is_named_but_has_no_vm_to_delete(world: World, task: Task) -> None:

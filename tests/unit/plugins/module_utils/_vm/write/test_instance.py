@@ -15,6 +15,9 @@ from ansible_collections.virtops.kubevirt.tests.unit.plugins.module_utils.fake_a
 Task = Callable[..., dict[str, Any]]
 MACHINE = {"memory": "1Gi", "image": "registry/guest:1"}
 WRITES = ("POST", "PUT", "PATCH", "DELETE")
+FORBIDDEN = (
+    b"HTTP/1.1 403 Forbidden\r\nContent-Type: application/json\r\nConnection: close\r\nContent-Length: 2\r\n\r\n{}"
+)
 KEY = ("virtualmachineinstances", "default", "web")
 
 
@@ -108,7 +111,7 @@ def test_an_instance_created_concurrently_is_not_deleted(world: World, of_instan
 def test_an_instance_that_does_not_go_is_not_recreated(world: World, of_instances: Task) -> None:
     of_instances(**MACHINE)
     world.delete = lambda *_args: {}  # type: ignore[method-assign]
-    with pytest.raises(TimedOut, match="was deleted to be created again and still exists after 1 s") as caught:
+    with pytest.raises(TimedOut, match="cannot be created after 1 s, because the former one") as caught:
         of_instances(force=True, wait_timeout=1, memory="2Gi")
     assert caught.value.facts["changed"] is True
 
@@ -178,15 +181,26 @@ def test_waiting_for_a_finished_run_fails(world: World, of_instances: Task) -> N
         of_instances(wait=True, **MACHINE)
 
 
-def test_absent_waits_until_the_pod_is_gone(world: World, of_instances: Task) -> None:
+def test_absent_reads_nothing_but_the_instance(world: World, of_instances: Task) -> None:
+    """Its finalizer stays until its Pods are gone."""
     of_instances(**MACHINE)
-    uid = world.objects[KEY]["metadata"]["uid"]
-    pod = {"name": "launcher", "namespace": "default", "labels": {"kubevirt.io/created-by": uid}}
-    world.put("pods", {"metadata": pod})
-    with pytest.raises(TimedOut, match="is gone, but its launcher Pod still exists after 1 s"):
-        of_instances(state="absent", wait=True, wait_timeout=1)
-    world.drop("pods", "default", "launcher")
-    assert of_instances(state="absent", wait=True)["changed"] is False
+    world.mischief = lambda _method, path: None if "/virtualmachineinstances" in path else FORBIDDEN
+
+    assert of_instances(state="absent", wait=True)["changed"] is True
+
+
+def test_an_instance_being_deleted_is_waited_for_and_created_again(world: World, of_instances: Task) -> None:
+    of_instances(**MACHINE)
+    leaving = world.objects[KEY]
+    leaving["metadata"]["deletionTimestamp"] = "now"
+
+    def ends(method: str, path: str) -> None:
+        if "watch=" in path:
+            world.drop(*KEY)
+
+    world.mischief = ends
+    assert of_instances(**MACHINE)["method"] == "create"
+    assert world.objects[KEY]["metadata"]["uid"] != leaving["metadata"]["uid"]
 
 
 def test_an_instance_recreated_by_its_vm_is_another_one(world: World, of_instances: Task) -> None:

@@ -117,10 +117,13 @@ def test_a_concurrent_pause_is_noticed(world: World, task: Task) -> None:
 
 def test_a_condition_is_waited_for_too(world: World, task: Task) -> None:
     wanted = {"type": "AgentConnected", "status": "True"}
-    with pytest.raises(
-        TimedOut, match="not running after 1 s: its condition AgentConnected should be True and is missing"
-    ):
+    with pytest.raises(TimedOut) as caught:
         task(wait=True, wait_condition=wanted, wait_timeout=1, **MACHINE)
+    assert caught.value.message == (
+        "VirtualMachine default/web is running, but its condition AgentConnected is not True after 1 s: it is missing;"
+        " install and start qemu-guest-agent in the guest"
+    )
+    assert caught.value.facts["reason"] == "it is missing; install and start qemu-guest-agent in the guest"
     world.objects[INSTANCE]["status"]["conditions"].append({"type": "AgentConnected", "status": "True"})
     assert task(wait=True, wait_condition=wanted, **MACHINE)["changed"] is False
     assert task(wait=True, wait_condition={"type": "RestartRequired", "status": "False"}, **MACHINE)["changed"] is False

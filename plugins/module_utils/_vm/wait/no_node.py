@@ -1,0 +1,121 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Whether any node of the cluster could take a machine: what it asks for, and what the nodes have. Pure.
+
+Only what nodes have as a whole counts: other Pods may end, and a cordon, a taint or a silent virt-handler may go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ...kubevirt_api import names
+
+_OWN_DOMAIN = "kubevirt.io"
+"""Labels of this domain and those below it follow the state of a node's virt-handler."""
+_UNITS = {"": 1.0, "n": 1e-9, "u": 1e-6, "m": 1e-3}
+_UNITS |= {unit: 1000.0**power for power, unit in enumerate(("k", "M", "G", "T", "P", "E"), 1)}
+_UNITS |= {unit: 1024.0**power for power, unit in enumerate(("Ki", "Mi", "Gi", "Ti", "Pi", "Ei"), 1)}
+
+Object = Mapping[str, Any]
+Amounts = dict[str, float]
+"""Resource to amount, in bytes or CPUs."""
+
+
+def asked_by_pod(pod: Object) -> Amounts:
+    """Return what a Pod requests: its containers together, or one init container if that requests more."""
+    spec = pod.get("spec") or {}
+    amounts: Amounts = {}
+    for container in spec.get("containers") or ():
+        for resource, amount in _counted((container.get("resources") or {}).get("requests")).items():
+            amounts[resource] = amounts.get(resource, 0.0) + amount
+    for container in spec.get("initContainers") or ():
+        for resource, amount in _counted((container.get("resources") or {}).get("requests")).items():
+            amounts[resource] = max(amounts.get(resource, 0.0), amount)
+    return amounts
+
+
+def asked_by_machine(spec: Object) -> Amounts:
+    """Return what a machine needs at least: the memory that it requests, or that of its guest."""
+    domain = spec.get("domain") or {}
+    requests = _counted((domain.get("resources") or {}).get("requests"))
+    guest = _counted({"memory": (domain.get("memory") or {}).get("guest")})
+    return requests if "memory" in requests else {**guest, **requests}
+
+
+def selector_of(spec: Object) -> dict[str, str]:
+    """Return the node selector of a machine or Pod, without labels of the control plane."""
+    selector = spec.get("nodeSelector") or {}
+    return {key: value for key, value in selector.items() if not key.partition("/")[0].endswith(_OWN_DOMAIN)}
+
+
+def reason(asked: Amounts, selector: Mapping[str, str], nodes: Sequence[Object], *, without: str = "") -> str | None:
+    """Return why no node can ever take the machine; None if one can, or if no node runs machines at all.
+
+    without: the node that a migrating machine leaves.
+    """
+    runners = [node for node in nodes if names.SCHEDULABLE in _labels(node)]
+    others = [node for node in runners if node["metadata"]["name"] != without]
+    if not runners:
+        return None
+    if not others:
+        return "there is no other node that runs machines; add one"
+    chosen = [node for node in others if selector.items() <= _labels(node).items()]
+    if not chosen:
+        return f"no node has the labels {selector_text(selector)}; label one, or change the node selector"
+    where = f" with {selector_text(selector)}" if selector else ""
+    offers = [_counted((node.get("status") or {}).get("allocatable")) for node in chosen]
+    for resource, amount in asked.items():
+        largest = max(offer.get(resource, 0.0) for offer in offers)
+        if amount > largest:
+            has = amount_text(resource, largest)
+            return (
+                f"it asks for {amount_text(resource, amount)}, and no node{where} has more than {has}; ask for less, or"
+                " add a node"
+            )
+    if any(all(offer.get(resource, 0.0) >= amount for resource, amount in asked.items()) for offer in offers):
+        return None
+    return f"no node{where} has {asked_text(asked)} together; ask for less, or add a node"
+
+
+def asked_text(asked: Amounts) -> str:
+    """Return the amounts in words."""
+    return " and ".join(amount_text(resource, amount) for resource, amount in asked.items() if amount)
+
+
+def selector_text(selector: Mapping[str, str]) -> str:
+    """Return the labels in words."""
+    return ", ".join(f"{key}={value}" for key, value in sorted(selector.items()))
+
+
+def amount_text(resource: str, amount: float) -> str:
+    """Return an amount with its resource, rounded to two digits."""
+    if resource == "cpu":
+        return f"{amount:g} CPUs"
+    unit, factor = ("Gi", 2.0**30) if amount >= 2**30 else ("Mi", 2.0**20)
+    return f"{f'{amount / factor:.2f}'.rstrip('0').rstrip('.')}{unit} of {resource}"
+
+
+def _labels(node: Object) -> Mapping[str, str]:
+    return node["metadata"].get("labels") or {}
+
+
+def _counted(amounts: Any) -> Amounts:
+    """Return the amounts of memory, huge pages and CPUs. Devices may appear later."""
+    results: Amounts = {}
+    for resource, text in (amounts or {}).items():
+        amount = _amount(str(text)) if resource in ("memory", "cpu") or resource.startswith("hugepages-") else None
+        if amount is not None:
+            results[resource] = amount
+    return results
+
+
+def _amount(text: str) -> float | None:
+    """Return a Kubernetes quantity as a number, None if it is none."""
+    digits = text.rstrip("numkKMGTPEi")
+    try:
+        return float(digits) * _UNITS[text[len(digits) :]]
+    except (ValueError, KeyError):
+        return None
