@@ -21,6 +21,7 @@ author:
 extends_documentation_fragment:
   - virtops.kubevirt.auth
   - virtops.kubevirt.wait
+  - virtops.kubevirt.wait.fail_fast
   - virtops.kubevirt.attributes
   - virtops.kubevirt.attributes.actiongroup
 attributes:
@@ -28,6 +29,8 @@ attributes:
     support: full
     details:
       - The server validates the request as a dry run, with admission. Whether a node has room shows only in a real migration.
+      - An earlier task of the playbook may start a machine that does not run. The task then reports a migration, and a warning
+        says so. Check mode does not wait.
   diff_mode:
     support: full
     details:
@@ -94,7 +97,8 @@ options:
     description:
       - How many seconds to wait, for all machines of the task together. If the server does not respond properly, it may take a
         few seconds longer.
-      - Only used with O(wait=true).
+      - Used with O(wait=true), and without it while a cancelled migration of the machine is not over, before another is
+        created.
     type: int
     default: 600
   vms:

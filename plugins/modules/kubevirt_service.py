@@ -24,7 +24,8 @@ attributes:
   check_mode:
     support: full
     details:
-      - The server validates the request as a dry run. With O(ports) the exposed object need not exist yet.
+      - The server validates the request as a dry run. The exposed object and the namespace may not exist yet, because an
+        earlier task of the playbook creates them. Check mode does not wait.
   diff_mode:
     support: full
   idempotent:
@@ -142,6 +143,8 @@ options:
   wait_timeout:
     description:
       - How many seconds to wait. If the server does not respond properly, it may take a few seconds longer.
+      - Used with O(wait=true), and without it while a Service of the same name is being deleted, which has to be gone before
+        another is created.
     type: int
     default: 120
 seealso:

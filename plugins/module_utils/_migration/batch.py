@@ -72,14 +72,15 @@ def _of_node(params: Mapping[str, Any], api: Api, terms: Terms) -> list[Migratio
 
 
 def _warnings(params: Mapping[str, Any], api: Api, requests: list[MigrationRequest], outcomes: list[Any]) -> list[str]:
-    """Return a warning for each from_node that does not exist and that no machine has left."""
+    """Return what check mode could not know, and each from_node that does not exist and that no machine has left."""
     moved_from = {
         request.from_node
         for request, done in zip(requests, outcomes, strict=True)
         if not isinstance(done, Done) or done.changed
     }
     nodes_to_leave = {params.get("from_node"), *(request.from_node for request in requests)} - moved_from
-    return [
+    unknown = [done.warning for done in outcomes if isinstance(done, Done) and done.warning]
+    return unknown + [
         f"from_node: the cluster has no node {name}, so it has no machines; look at `kubectl get nodes`"
         for name in sorted(filter(None, nodes_to_leave))
         if nodes.is_unknown(api, name)

@@ -26,6 +26,10 @@ class Unmovable(VirtError):
     """The machine exists and cannot be migrated in its present state."""
 
 
+class NotRunning(Unmovable):
+    """The machine does not run, so it is on no node."""
+
+
 class Plan(NamedTuple):
     """What to do. migration: the migration to wait for or to cancel."""
 
@@ -85,15 +89,16 @@ def _has_labels(node: Object | None, request: MigrationRequest) -> bool:
 
 def _running(request: MigrationRequest, vmi: Object | None) -> Object:
     if vmi is None:
-        raise unmovable(request, vmi, "it does not run; start it first (kubevirt_vm with state=started, wait=true)")
+        remedy = "start it first (kubevirt_vm with state=started, wait=true)"
+        raise unmovable(request, vmi, f"it does not run; {remedy}", NotRunning)
     if is_final(vmi):
-        raise unmovable(request, vmi, f"its run is over ({phase(vmi)}); start it again first")
+        raise unmovable(request, vmi, f"its run is over ({phase(vmi)}); start it again first", NotRunning)
     if is_deleting(vmi):
         raise unmovable(request, vmi, "it is being stopped")
     if phase(vmi) != phases.RUNNING:
         phase_text = phase(vmi) or "not yet seen by virt-controller"
         remedy = "wait for that first (kubevirt_vmi_info with wait=true)"
-        raise unmovable(request, vmi, f"its instance is {phase_text}, not Running; {remedy}")
+        raise unmovable(request, vmi, f"its instance is {phase_text}, not Running; {remedy}", NotRunning)
     return vmi
 
 
@@ -126,8 +131,10 @@ def _immovable_reason(movable: Object) -> str:
     return f"its condition LiveMigratable is False ({details or 'no reason given'}); change that, or stop and start it"
 
 
-def unmovable(request: MigrationRequest, vmi: Object | None, reason: str) -> Unmovable:
+def unmovable(
+    request: MigrationRequest, vmi: Object | None, reason: str, kind: type[Unmovable] = Unmovable
+) -> Unmovable:
     """Return the error for a machine that cannot be migrated, with the facts for the result."""
     strategy = ((vmi or {}).get("spec") or {}).get("evictionStrategy") or ""
     facts = {"reason": reason, "node": node_of(vmi), "eviction_strategy": str(strategy)}
-    return Unmovable(f"{request.title} cannot be migrated: {reason}", **facts)
+    return kind(f"{request.title} cannot be migrated: {reason}", **facts)

@@ -22,8 +22,8 @@ from .request import MIGRATION
 Object = dict[str, Any]
 
 
-def run(params: Mapping[str, Any], api: Api, **_modes: bool) -> dict[str, Any]:
-    """Return the result of kubevirt_migration_info."""
+def run(params: Mapping[str, Any], api: Api, *, check_mode: bool = False, **_modes: bool) -> dict[str, Any]:
+    """Return the result of kubevirt_migration_info. Check mode does not wait: nothing was started that could end."""
     terms = terms_from(params, check_mode=True, diff=False)
     for option in ("name", "vm"):
         if params.get(option):
@@ -32,10 +32,10 @@ def run(params: Mapping[str, Any], api: Api, **_modes: bool) -> dict[str, Any]:
         paths.check_namespace("namespace", params["namespace"])
     try:
         migrations = [migration for migration in _read(params, api, terms) if _is_wanted(params, migration)]
-        if terms.wait:
+        if terms.wait and not check_mode:
             migrations = _waited(params, api, terms, migrations)
     except NotFound:
-        if terms.wait:
+        if terms.wait and not check_mode:
             raise
         return {"changed": False, "api_found": False, "resources": []}
     hidden = [list(path) for path in terms.hidden]
@@ -109,4 +109,7 @@ def _timeout(title: str, terms: Terms, reached: Reached) -> TimedOut:
     }
     if reached.verdict.hopeless:
         return TimedOut(f"{title} will not be as wanted: {reason}", **facts)
+    if terms.condition is not None and reached.obj is not None:
+        kind, status, _reason = terms.condition
+        return TimedOut(f"{title}: its condition {kind} is not {status} after {terms.wait_timeout_seconds} s", **facts)
     return TimedOut(f"{title} is not over after {terms.wait_timeout_seconds} s: {reason}", **facts)

@@ -74,17 +74,24 @@ def has_moved(migration: Object, vmi: Object | None) -> bool:
     return bool(state.get("completed")) and not state.get("failed")
 
 
+def target_pods(api: Api, namespace: str, migration: Object) -> list[Object]:
+    """Return the target Pods of a migration, none if they cannot be read."""
+    label = f"{names.MIGRATION_JOB}={migration['metadata'].get('uid')}"
+    return diagnose.list_or_nothing(api, kinds.pods(namespace), labels=label)
+
+
 def explain(api: Api, namespace: str, migration: Object, vmi: Object | None) -> dict[str, Any]:
     """Return the facts about a migration; reason is one sentence, the most specific cause."""
-    label = f"{names.MIGRATION_JOB}={migration['metadata'].get('uid')}"
-    pods = diagnose.list_or_nothing(api, kinds.pods(namespace), labels=label)
+    pods = target_pods(api, namespace, migration)
     object_names = [migration["metadata"]["name"], *(pod["metadata"]["name"] for pod in pods)]
     events = diagnose.warnings(api, namespace, object_names)
     last = [] if phase(migration) in _HANDED_OVER else events[-1:]  # Events of its Pod no longer matter
     reasons = [*_reasons(migration, vmi), *(text for pod in pods for text in diagnose.pod_troubles(pod)), *last]
     return {
         "migration": migration["metadata"]["name"],
-        "reason": cut(reasons[0], diagnose.MESSAGE_LIMIT) if reasons else nothing_but_phase(migration),
+        "reason": cut(diagnose.scheduler_cause(reasons[0]), diagnose.MESSAGE_LIMIT)
+        if reasons
+        else nothing_but_phase(migration),
         "phase": phase(migration),
         "phases": phases(migration),
         "conditions": [

@@ -13,9 +13,10 @@ from typing import Any, NamedTuple
 
 from .._client.api import Api
 from .._client.errors import ApiError, TimedOut, VirtError
-from .._client.waiter import Reached, Verdict, Waiter
+from .._client.waiter import Reached, Stuck, Verdict, Waiter
 from .._vm import kinds, missing
 from .._vm.request.vm_request import Terms
+from .._vm.wait.fail_fast import Search
 from ..kubevirt_api import names
 from . import decide, migration_status, nodes
 from .request import MIGRATION, MigrationRequest
@@ -38,6 +39,8 @@ class Done(NamedTuple):
     vmi: Object | None = None
     """The instance after the migration."""
     is_waited: bool = False
+    warning: str = ""
+    """What check mode could not know."""
 
 
 def ensure(api: Api, request: MigrationRequest, terms: Terms, deadline: float) -> Done:
@@ -45,8 +48,16 @@ def ensure(api: Api, request: MigrationRequest, terms: Terms, deadline: float) -
     for attempt in range(1, ATTEMPTS + 1):
         vmi = api.get(kinds.instances(request.namespace, terms.api_version), request.name)
         target_node = nodes.place_of(api, request, vmi) if request.state == "present" else None
-        _check_exists(api, request, vmi, terms)
-        plan = decide.decide(request, vmi, migrations_of(api, request, terms), target_node)
+        if not terms.check_mode:
+            _check_exists(api, request, vmi, terms)
+        try:
+            plan = decide.decide(request, vmi, migrations_of(api, request, terms), target_node)
+        except decide.NotRunning as error:
+            if not terms.check_mode or not request.is_named:
+                raise
+            return _foreseen(request, terms, target_node, error)
+        if plan.action == decide.OUTWAIT and terms.check_mode:  # the cancelled one would be over by then
+            return Done(changed=True, method="create", after=body(request, terms, target_node), vmi=vmi)
         if plan.action == decide.OUTWAIT:
             _wait_for_cancel(api, request, terms, plan.migration or {}, deadline)
             continue
@@ -63,6 +74,12 @@ def ensure(api: Api, request: MigrationRequest, terms: Terms, deadline: float) -
             done = done._replace(changed=True, method="create", before=None, after=created)
         return _wait_for_end(api, request, terms, done, deadline) if terms.wait and not terms.check_mode else done
     raise VirtError(f"{request.title} is being migrated and cancelled by others all the time")
+
+
+def _foreseen(request: MigrationRequest, terms: Terms, target_node: Object | None, error: decide.NotRunning) -> Done:
+    """Return the result of check mode for a machine that an earlier task of the playbook may start."""
+    warning = f"check mode: {error.message}; the task would fail, unless an earlier task starts it"
+    return Done(changed=True, method="create", after=body(request, terms, target_node), warning=warning)
 
 
 def _check_exists(api: Api, request: MigrationRequest, vmi: Object | None, terms: Terms) -> None:
@@ -115,10 +132,8 @@ def _create(
 
 
 def _wait_for_cancel(api: Api, request: MigrationRequest, terms: Terms, other: Object, deadline: float) -> None:
-    """Wait until a migration that is being cancelled is over."""
+    """Wait until a migration that is being cancelled is over, also in a task that does not wait for its own."""
     title = f"{request.title} cannot be migrated: migration {other['metadata']['name']} is being cancelled"
-    if not terms.wait or terms.check_mode:
-        raise VirtError(f"{title}; wait for that (wait=true), or run the task again")
     reached, _seen = _follow(api, request, terms, other, deadline)
     if not reached.verdict.done:
         raise TimedOut(
@@ -149,7 +164,8 @@ def _cancel(api: Api, request: MigrationRequest, terms: Terms, done: Done, deadl
 def _wait_for_end(api: Api, request: MigrationRequest, terms: Terms, done: Done, deadline: float) -> Done:
     """Wait until a migration is over; raise with its status unless it succeeded."""
     migration = done.after or {}
-    reached, latest = _follow(api, request, terms, migration, deadline)
+    source = decide.node_of(done.vmi) if terms.fail_fast else None
+    reached, latest = _follow(api, request, terms, migration, deadline, source=source)
     title = MIGRATION.resource(request.namespace).title(migration["metadata"]["name"])
     is_well = migration_status.phase(reached.obj) == migration_status.SUCCEEDED
     with api.bounded(max(deadline, time.monotonic() + 10)):  # time to read the result
@@ -167,6 +183,11 @@ def _wait_for_end(api: Api, request: MigrationRequest, terms: Terms, done: Done,
     reason = "" if facts["reason"] == migration_status.nothing_but_phase(latest) else f": {facts['reason']}"
     if reached.verdict.done:
         raise VirtError(f"{title} failed{reason or ', for an unknown reason'}{where}", **facts)
+    if reached.verdict.hopeless:
+        raise VirtError(
+            f"{title} will not succeed: {reached.verdict.hopeless}{where}. It continues; cancel it (state=absent)",
+            **{**facts, "reason": reached.verdict.hopeless},
+        )
     reason = f": its status could not be read ({reached.trouble})" if reached.trouble else reason
     raise TimedOut(
         f"{title} is not over after {terms.wait_timeout_seconds} s, it is"
@@ -177,20 +198,31 @@ def _wait_for_end(api: Api, request: MigrationRequest, terms: Terms, done: Done,
 
 
 def _follow(
-    api: Api, request: MigrationRequest, terms: Terms, migration: Object, deadline: float
+    api: Api, request: MigrationRequest, terms: Terms, migration: Object, deadline: float, *, source: str | None = None
 ) -> tuple[Reached, Object]:
-    """Wait until a migration is over or gone. Return the result and the newest version of the migration."""
+    """Wait until a migration is over or gone. Return the result and the newest version of the migration.
+
+    source: the node that the machine leaves, to end the wait when the target Pod is stuck; None: wait all the same.
+    """
     name, uid = migration["metadata"]["name"], migration["metadata"].get("uid")
     latest = [migration]
+    stuck: list[Stuck | None] = [None]
+    search = Search(api, request.namespace)
+
+    def look(_names: list[str]) -> None:
+        if source is not None:
+            search.start_over()
+            stuck[0] = search.of_target(migration_status.target_pods(api, request.namespace, migration), source)
 
     def judge(_name: str, obj: Object | None) -> Verdict:
         if obj is None or obj["metadata"].get("uid") != uid:
             return Verdict(done=True)
         latest.append(obj)
-        return Verdict(done=migration_status.is_over(obj), missing=f"it is {migration_status.phase_text(obj)}")
+        missing = f"it is {migration_status.phase_text(obj)}"
+        return Verdict(done=migration_status.is_over(obj), missing=missing, stuck=stuck[0])
 
     resource = MIGRATION.resource(request.namespace, terms.api_version)
-    reached = Waiter(api, resource, judge, deadline=deadline).until([name])[name]
+    reached = Waiter(api, resource, judge, deadline=deadline, prepare=look).until([name])[name]
     # This migration was deleted, and another one has its name.
     if reached.obj is not None and reached.obj["metadata"].get("uid") != uid:
         reached = Reached(None, reached.verdict)

@@ -16,6 +16,7 @@ from .._client.errors import BadArgument, Conflict, NotFound, TimedOut, VirtErro
 from .._client.waiter import Verdict, Waiter
 from .._vm import kinds, missing
 from .._vm.merge import compare, overlay
+from .._vm.write import removal
 from . import exposure, service_owner
 from .exposure import ServiceRequest
 
@@ -101,13 +102,20 @@ def _present(
     params: Mapping[str, Any], api: Api, request: ServiceRequest, check_mode: bool
 ) -> tuple[str | None, Object | None, Object | None]:
     live = api.get(_services(request), request.name)
-    declared = exposure.declared(params, request, _target(params, api, request, check_mode))
+    target = _target(params, api, request, check_mode)
+    if check_mode and target is None and _is_target_used(params, request):  # an earlier task may create it
+        created: Object = {"metadata": {"name": request.name, "namespace": request.namespace}}
+        return ("create", None, created) if live is None else (None, live, live)
+    declared = exposure.declared(params, request, target)
+    if live is not None and live["metadata"].get("deletionTimestamp"):
+        if check_mode:  # a dry run would meet the Service that is being deleted
+            return "create", live, declared
+        removal.wait_until_gone(api, _services(request), live, params["wait_timeout"])
+        live = None
     if live is None:
         if not declared["spec"].get("ports"):
             raise BadArgument(f"ports are missing: {request.title} declares none at its interfaces, so give the option")
-        return "create", None, api.create(_services(request), declared, dry_run=check_mode)
-    if live["metadata"].get("deletionTimestamp"):
-        raise VirtError(f"Service {request.namespace}/{request.name} is being deleted; try again when it is gone")
+        return "create", None, _created(api, request, declared, check_mode)
     _refuse_others(params, request, live, declared["spec"]["selector"])
     if not params.get("ports"):
         declared["spec"].pop("ports", None)  # a task without ports keeps the ports of the live Service
@@ -122,6 +130,15 @@ def _present(
     patch = {**patch, "metadata": {**(patch.get("metadata") or {}), **version}}
     written = api.patch(_services(request), request.name, patch, dry_run=check_mode)
     return (None if compare.is_same_content(live, written) else "patch"), live, written
+
+
+def _created(api: Api, request: ServiceRequest, declared: Object, check_mode: bool) -> Object:
+    try:
+        return api.create(_services(request), declared, dry_run=check_mode)
+    except NotFound as error:  # in check mode an earlier task may create the namespace
+        if check_mode and error.facts.get("server_reason"):
+            return declared
+        raise
 
 
 def _refuse_others(params: Mapping[str, Any], request: ServiceRequest, live: Object, own: Mapping[str, str]) -> None:
@@ -144,16 +161,25 @@ def _own_selector(params: Mapping[str, Any], api: Api, request: ServiceRequest, 
 def _target(params: Mapping[str, Any], api: Api, request: ServiceRequest, check_mode: bool) -> Object | None:
     if request.kind is None or not exposure.needs_target(params, request):
         return None
-    target = api.get(request.kind.resource(request.namespace), request.target or "")
-    is_declared = params.get("ports") and (params.get("selector") or request.kind is not kinds.REPLICA_SET)
-    is_optional = check_mode and is_declared
-    if target is None and not is_optional:  # in check mode an earlier task may create it
+    try:
+        target = api.get(request.kind.resource(request.namespace), request.target or "")
+    except NotFound:  # the cluster does not know the kind
+        if not check_mode:
+            raise
+        target = None
+    if target is None and not check_mode:  # in check mode an earlier task may create it
         raise VirtError(
             f"Service {request.namespace}/{request.name} cannot expose {request.title}:"
             f" {missing.reason(api, request.namespace, request.kind)}, or create it first. Without it, give ports and"
             " selector of the Service and set owned=false"
         )
     return target
+
+
+def _is_target_used(params: Mapping[str, Any], request: ServiceRequest) -> bool:
+    """Tell whether ports or labels come from the exposed object."""
+    is_declared = params.get("ports") and (params.get("selector") or request.kind is not kinds.REPLICA_SET)
+    return request.kind is not None and not is_declared
 
 
 def _waited(

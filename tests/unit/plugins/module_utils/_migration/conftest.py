@@ -70,9 +70,9 @@ def migrate(api: Api) -> Migrate:
 def read(api: Api) -> Migrate:
     """Run one task of kubevirt_migration_info."""
 
-    def run(**options: Any) -> dict[str, Any]:
+    def run(*, check_mode: bool = False, **options: Any) -> dict[str, Any]:
         checked = ArgumentSpecValidator(argspec.migration_info_spec()).validate({"wait_timeout": 2, **options})
         assert checked.error_messages == []
-        return info.run(checked.validated_parameters, api)
+        return info.run(checked.validated_parameters, api, check_mode=check_mode)
 
     return run

@@ -69,6 +69,19 @@ def test_a_migration_created_later_is_waited_for(read: Migrate, world: World) ->
         read(name="m9", namespace="default", wait=True, wait_timeout=1)
 
 
+def test_a_condition_is_named_as_what_was_waited_for(read: Migrate, several: World) -> None:
+    wanted = {"type": "migrationAbortRequested"}
+    with pytest.raises(TimedOut, match="m3: its condition migrationAbortRequested is not True after 1 s"):
+        read(name="m3", namespace="default", wait=True, wait_timeout=1, wait_condition=wanted)
+
+
+def test_check_mode_does_not_wait(read: Migrate, several: World) -> None:
+    assert len(read(unfinished=True, wait=True, check_mode=True)["resources"]) == 2
+    assert read(name="m9", namespace="default", wait=True, check_mode=True)["resources"] == []
+    several.kubevirt_installed = False
+    assert read(wait=True, check_mode=True)["api_found"] is False
+
+
 def test_a_condition_that_can_never_come_is_reported_at_once(read: Migrate, several: World) -> None:
     wanted = {"type": "migrationAbortRequested"}
     with pytest.raises(TimedOut, match=r"it is over \(Succeeded\) without its condition migrationAbortRequested"):

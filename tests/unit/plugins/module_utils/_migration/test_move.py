@@ -17,6 +17,7 @@ from ansible_collections.virtops.kubevirt.plugins.module_utils._client.errors im
     VirtError,
 )
 from ansible_collections.virtops.kubevirt.plugins.module_utils._migration.decide import Unmovable
+from ansible_collections.virtops.kubevirt.plugins.module_utils._vm.wait import stuck
 from ansible_collections.virtops.kubevirt.tests.unit.plugins.module_utils import fake_migrations
 from ansible_collections.virtops.kubevirt.tests.unit.plugins.module_utils._migration.conftest import (
     Migrate,
@@ -85,12 +86,16 @@ def test_a_matching_migration_in_progress_is_waited_for_and_not_duplicated(
     assert len(migrations(world)) == 1
 
 
-def test_a_migration_being_cancelled_is_waited_for_and_then_replaced(migrate: Migrate, world: World) -> None:
+@pytest.mark.parametrize("wait", [False, True])
+def test_a_migration_being_cancelled_is_waited_for_and_then_replaced(
+    migrate: Migrate, world: World, wait: bool
+) -> None:
     under_way(world)["metadata"]["deletionTimestamp"] = "2026-01-31T12:00:00Z"
+    foreseen = migrate(wait=wait, check_mode=True)
     timer = later(world.drop, MIGRATIONS, "default", "m1")
-    result = migrate()
+    result = migrate(wait=wait)
     timer.join()
-    assert (result["changed"], result["method"]) == (True, "create")
+    assert [(item["changed"], item["method"]) for item in (foreseen, result)] == [(True, "create")] * 2
 
 
 def test_a_rivals_migration_is_waited_for(migrate: Migrate, world: World) -> None:
@@ -124,6 +129,45 @@ def test_a_timeout_reports_the_message_of_the_target_pod(migrate: Migrate, world
         TimedOut, match=r"it is Scheduling: launcher Pod target finds no node: 0/3 nodes .*state=absent"
     ):
         migrate(wait_timeout=1)
+
+
+def a_target_pod(world: World, migration: dict[str, Any], **status: Any) -> None:
+    labels = {"kubevirt.io/migrationJobUID": migration["metadata"]["uid"]}
+    metadata = {"name": "target", "namespace": "default", "labels": labels}
+    requests = {"resources": {"requests": {"memory": "1Gi"}}}
+    world.put("pods", {"metadata": metadata, "spec": {"containers": [requests]}, "status": status})
+
+
+PULL = {"containerStatuses": [{"state": {"waiting": {"reason": "ErrImagePull", "message": "no such image"}}}]}
+NO_NODE = {"conditions": [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/1"}]}
+
+
+@pytest.mark.parametrize(
+    ("status", "nodes", "words"),
+    [
+        pytest.param(PULL, {}, "ErrImagePull: no such image; correct the name of the image", id="image"),
+        pytest.param(
+            NO_NODE, {"node-2": "1Mi", "node-3": "2Mi"}, "no node has more than 2Mi of memory", id="too large"
+        ),
+        pytest.param(NO_NODE, {"node-2": None, "node-3": None}, "there is no other node", id="alone"),
+    ],
+)
+def test_a_target_pod_that_is_stuck_ends_the_wait_early(
+    migrate: Migrate, world: World, monkeypatch: pytest.MonkeyPatch, status: Any, nodes: dict[str, Any], words: str
+) -> None:
+    monkeypatch.setattr(stuck, "SECONDS", 0.0)
+    for name, memory in nodes.items():
+        world.drop("nodes", "", name)
+        if memory:
+            world.put("nodes", {**a_node(name), "status": {"allocatable": {"memory": memory}}})
+    a_target_pod(world, under_way(world), **status)
+    with pytest.raises(VirtError, match=f"m1 will not succeed: .*{words}.*It continues; cancel it") as caught:
+        migrate(wait_timeout=60)
+
+    assert not isinstance(caught.value, TimedOut)
+    assert words in caught.value.facts["reason"]
+    with pytest.raises(TimedOut):
+        migrate(wait_timeout=1, fail_fast=False)
 
 
 @pytest.mark.parametrize(
@@ -260,6 +304,20 @@ def test_check_mode_sends_a_dry_run_and_creates_nothing(migrate: Migrate, world:
     )
     with pytest.raises(VirtError, match="no room"):
         migrate(check_mode=True)
+
+
+@pytest.mark.parametrize("exists", [False, True])
+def test_check_mode_predicts_the_migration_of_a_machine_that_an_earlier_task_starts(
+    migrate: Migrate, world: World, exists: bool
+) -> None:
+    if exists:
+        world.put("virtualmachineinstances", {**a_guest("new"), "status": {"phase": "Scheduling"}})
+    result = migrate(name="new", target_node="node-3", check_mode=True)
+
+    assert (result["changed"], result["method"], result["result"]["spec"]["vmiName"]) == (True, "create", "new")
+    assert "unless an earlier task starts it" in result["warnings"][0]
+    assert migrate(name="new", from_node="node-1", check_mode=True)["changed"] is False
+    assert world.sent("POST") == []
 
 
 def test_an_unfinished_migration_is_cancelled_and_its_end_waited_for(migrate: Migrate, world: World) -> None:

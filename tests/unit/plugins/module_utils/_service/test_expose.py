@@ -13,7 +13,7 @@ import yaml
 from ansible_collections.virtops.kubevirt.plugins.module_utils._client.errors import BadArgument, TimedOut, VirtError
 from ansible_collections.virtops.kubevirt.plugins.module_utils._service import exposure
 from ansible_collections.virtops.kubevirt.plugins.modules import kubevirt_service
-from ansible_collections.virtops.kubevirt.tests.unit.plugins.module_utils.fake_api import World
+from ansible_collections.virtops.kubevirt.tests.unit.plugins.module_utils.fake_api import Refused, World
 
 Expose = Callable[..., dict[str, Any]]
 KEY = ("services", "default", "web")
@@ -124,6 +124,48 @@ def test_check_mode_predicts_and_changes_nothing(world: World, expose: Expose) -
     expose(vm="web", ports=PORT)
     assert expose(name="web", state="absent", check_mode=True)["method"] == "delete"
     assert KEY in world.objects
+
+
+@pytest.mark.parametrize("options", [{"vm": "web"}, {"replicaset": "web"}, {"vmi": "web", "ports": PORT}])
+@pytest.mark.parametrize("installed", [False, True])
+def test_check_mode_on_a_first_run_predicts_a_service_for_what_is_to_come(
+    world: World, expose: Expose, options: dict[str, Any], installed: bool
+) -> None:
+    world.objects.clear()
+    world.kubevirt_installed = installed
+    result = expose(**options, check_mode=True, wait=True)
+
+    assert (result["changed"], result["method"], result["result"]["metadata"]["name"]) == (True, "create", "web")
+    assert world.objects == {}
+
+
+def test_check_mode_predicts_a_service_in_a_namespace_that_is_to_come(world: World, expose: Expose) -> None:
+    def refused(*_arguments: Any, **_options: Any) -> None:
+        raise Refused(404, "NotFound", 'namespaces "default" not found', name="default", kind="namespaces")
+
+    world.create = refused  # type: ignore[method-assign, assignment]
+
+    assert expose(vm="web", ports=PORT, check_mode=True)["method"] == "create"
+    with pytest.raises(VirtError, match="namespaces"):
+        expose(vm="web", ports=PORT)
+
+
+def test_a_service_that_is_being_deleted_is_waited_for_and_created_again(world: World, expose: Expose) -> None:
+    expose(vm="web", ports=PORT)
+    leaving = world.objects[KEY]
+    leaving["metadata"].update(deletionTimestamp="2026-11-24T08:00:00Z", finalizers=["example.com/balancer"])
+    assert expose(vm="web", ports=PORT, check_mode=True)["method"] == "create"
+    with pytest.raises(TimedOut, match=r"Service default/web cannot be created after 1 s.*example.com/balancer"):
+        expose(vm="web", ports=PORT, wait_timeout=1)
+
+    def ends(_method: str, path: str) -> None:
+        if "watch=" in path:
+            world.drop(*KEY)
+
+    world.mischief = ends  # type: ignore[assignment]
+
+    assert expose(vm="web", ports=PORT)["method"] == "create"
+    assert world.objects[KEY]["metadata"]["uid"] != leaving["metadata"]["uid"]
 
 
 def test_absent_is_idempotent(world: World, expose: Expose) -> None:
