@@ -6,16 +6,19 @@
 Safety. A leader stops acting `renew_deadline_seconds` after it *sent* its last successful renewal. Another candidate
 acquires the Lease only after it has itself seen it unchanged for `duration_seconds`, on its own monotonic clock; wall
 clocks are never compared. The first time is a third shorter than the second, which covers clocks of different speed.
-Three things stop a late leader: `Leadership.require` before each write, the cancellation of its tasks, and a thread
-that ends the process when the event loop hangs (or the process was stopped). Beyond that, preconditions on every write
-make a stale leader harmless.
+`Leadership.require` before each write stops a late leader. Beyond that, preconditions on every write make a stale
+leader harmless.
+
+A late leader does not end by itself: a busy machine delays it, and nobody else may want the Lease. Its writes are
+refused until it has renewed, with the version that it wrote last as precondition: success proves that nobody else has
+led since. It ends when another process has the Lease, when the Lease is gone, or when renewals have failed for
+`give_up_seconds`. A thread ends a process whose event loop hangs for good.
 
 A suspended host. The clock is CLOCK_BOOTTIME (engine.clock), which goes on during a suspend: after the resume `require`
-and the thread find the deadline passed, so no further write begins. Sleeps (asyncio, threading) use CLOCK_MONOTONIC,
-which stops: the next renewal comes up to `renew_seconds` after the resume, the thread's check within a second. The
-first of the two decides: a successful renewal (the Lease still has the version that this process wrote), or the end of
-the process. A candidate that was suspended itself may find a Lease unchanged; the version that it sends as precondition
-shows whether that is true. A write that was under way during the suspend arrives late; its preconditions decide.
+finds the deadline passed, so no further write begins. Sleeps (asyncio, threading) use CLOCK_MONOTONIC, which stops: the
+next renewal comes up to `renew_seconds` after the resume, and decides. A candidate that was suspended itself may find a
+Lease unchanged; the version that it sends as precondition shows whether that is true. A write that was under way during
+the suspend arrives late; its preconditions decide.
 """
 
 from __future__ import annotations
@@ -56,6 +59,8 @@ class ElectionTiming:
     """How often the leader renews: two writes per deadline."""
     retry_seconds: float = 2.0
     """How often a candidate reads the Lease, and the leader retries a failed renewal."""
+    give_up_seconds: float = 60.0
+    """A late leader whose renewals have failed for so long ends, even if nobody else is known to lead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,9 +191,13 @@ class Leadership:
     async def _hold(self) -> None:
         while True:
             await self._sleep(self._terms.renew_seconds)
+            failing_since: float | None = None
             while not await self._renew():
-                if not self.is_leader:
-                    raise LeadershipLostError(f"could not renew {self._key} in time")
+                # From the first failure, not from the deadline: a stall says nothing about the API server.
+                now = self._clock.monotonic()
+                failing_since = now if failing_since is None else failing_since
+                if not self.is_leader and now - failing_since >= self._terms.give_up_seconds:
+                    raise LeadershipLostError(f"could not renew {self._key} for {now - failing_since:.0f} s")
                 await self._sleep(min(self._terms.retry_seconds, 1.0))
 
     async def _renew(self) -> bool:
@@ -259,7 +268,10 @@ class Leadership:
         self._note(await self._api.patch(LEASE, self._key, {"spec": spec}, resource_version=version), sent)
 
     def _note(self, stored: Json, sent: float) -> None:
-        self._seen = (stored["metadata"]["resourceVersion"], self._clock.monotonic())
+        now = self._clock.monotonic()
+        if self._until is not None and now >= self._until:
+            log.info("leading again, after a stall or failed renewals", extra={"lease": self._key})
+        self._seen = (stored["metadata"]["resourceVersion"], now)
         # From the time of sending: a slow response must not extend the leadership.
         self._until = sent + self._terms.renew_deadline_seconds
 
@@ -281,10 +293,13 @@ class Leadership:
 
 
 class Watchdog:
-    """Ends the process after the deadline. A thread, because the event loop may hang."""
+    """Ends the process when the leader is late for so long that its event loop must hang for good. A thread, because
+    the event loop cannot do it."""
 
-    # The event loop gets a second to stop by itself, still well before another process can acquire the Lease.
-    GRACE_SECONDS = 1.0
+    CHECK_SECONDS = 1.0
+    LATE_CHECKS = 120
+    """Checks in a row, not seconds: the thread of a busy or suspended machine counts more slowly. It is more than
+    `give_up_seconds`, after which an event loop that runs has given up by itself."""
 
     def __init__(self, seconds_late: Callable[[], float], end_process: Callable[[int], None]) -> None:
         self._seconds_late = seconds_late
@@ -294,9 +309,11 @@ class Watchdog:
         self._thread.start()
 
     def _guard(self) -> None:
-        while not self._stopped.wait(self.GRACE_SECONDS):
-            if self._seconds_late() > self.GRACE_SECONDS:
-                os.write(2, b'{"level":"error","event":"leadership ran out while the event loop stood still"}\n')
+        late = 0
+        while not self._stopped.wait(self.CHECK_SECONDS):
+            late = late + 1 if self._seconds_late() > 0 else 0
+            if late >= self.LATE_CHECKS:
+                os.write(2, b'{"level":"error","event":"the event loop hangs: leadership ran out long ago"}\n')
                 self._end_process(EXIT_LATE)
                 return
 

@@ -22,10 +22,10 @@ from controlplane.kube.leader import (
     LeaseState,
     TakeLease,
     Wait,
+    Watchdog,
     decide,
 )
 from tests.controlplane.kube.virtual import MemoryApi, SlowApi, VirtualTime
-from tests.support.tasks import cancel_task
 
 KEY = Key("kubevirt", "virt-controller")
 TERMS = ElectionTiming()
@@ -125,8 +125,10 @@ async def test_a_leader_that_ends_gives_the_lease_back_and_the_next_leads_within
     assert election.holder == "b"
 
 
-async def test_a_partitioned_leader_stops_before_another_can_take_over(election: Election) -> None:
-    link = MemoryApi()
+async def test_a_partitioned_leader_writes_nothing_when_another_takes_over_and_ends_when_it_reads_that(
+    election: Election,
+) -> None:
+    link = MemoryApi(version=100)  # its versions are none of the other's
     link.objects = election.api.objects
     first = election.join("a", link)
     second = election.join("b")
@@ -136,14 +138,44 @@ async def test_a_partitioned_leader_stops_before_another_can_take_over(election:
     for _unused in range(200):
         await election.time.advance(0.1)
         assert not (first.leadership.is_leader and second.leadership.is_leader)
-        if second.leading:
-            assert first.leading == ["began", "ended"]
-
     assert second.leading == ["began"]
-    with pytest.raises(LeadershipLostError):
-        await election.tasks["a"]
     with pytest.raises(NotLeader):
         first.leadership.require()
+
+    link.failing = None
+    await election.time.advance(1.1)
+    assert first.leading == ["began", "ended"]
+    with pytest.raises(LeadershipLostError, match="taken by b"):
+        await election.tasks["a"]
+
+
+async def test_a_leader_that_cannot_reach_the_api_server_for_long_ends(election: Election) -> None:
+    first = election.join("a")
+    await election.time.advance(6)
+    election.api.failing = Unavailable("cut off")
+
+    await election.time.advance(TERMS.give_up_seconds + 3)
+    assert first.leading == ["began"]
+    assert not first.leadership.is_leader
+
+    await election.time.advance(3)
+    assert first.leading == ["began", "ended"]
+    with pytest.raises(LeadershipLostError, match="could not renew kubevirt/virt-controller for 60 s"):
+        await election.tasks["a"]
+
+
+async def test_a_leader_leads_again_after_an_outage_in_which_nobody_took_over(election: Election) -> None:
+    """Renewing needs the version that it wrote last: nobody has led meanwhile."""
+    first = election.join("a")
+    await election.time.advance(6)
+    election.api.failing = Unavailable("API server restarts")
+    await election.time.advance(30)
+    assert not first.leadership.is_leader
+    election.api.failing = None
+    await election.time.advance(1.1)
+
+    assert first.leadership.is_leader
+    assert first.leading == ["began"]
 
 
 async def test_a_few_failed_renewals_do_not_end_a_leadership(election: Election) -> None:
@@ -224,7 +256,7 @@ async def test_a_renewal_without_a_response_does_not_keep_a_leader_from_ending()
                 await asyncio.Event().wait()
             return await super().patch(*arguments, **options)
 
-    time, api, terms = VirtualTime(), Mute(), ElectionTiming(renew_deadline_seconds=0.02)
+    time, api, terms = VirtualTime(), Mute(), ElectionTiming(renew_deadline_seconds=0.02, give_up_seconds=0.0)
     leadership = Leadership(api, KEY, "a", time, terms=terms, sleep=time.sleep, end_process=lambda _unused: None)
     leading = asyncio.create_task(leadership.run(asyncio.Event().wait))  # type: ignore[arg-type]
     await time.settle()
@@ -295,26 +327,65 @@ async def test_a_lease_that_another_took_is_not_renewed_after_a_failure(election
         await election.tasks["a"]
 
 
-async def test_a_stalled_event_loop_or_a_suspended_host_ends_the_process() -> None:
-    """The watchdog thread reads the clock once per real second; here the loop 'stalls' by never renewing."""
-    time, exits = VirtualTime(), []
-    ended = asyncio.Event()
-    loop = asyncio.get_running_loop()
+async def test_a_stalled_leader_leads_on_although_its_first_renewal_fails(election: Election) -> None:
+    """A busy machine: the event loop stood still past the deadline, and the next request fails, too."""
+    election.api = api = FailingOnce()
+    first = election.join("a")
+    await election.time.advance(7)
+    election.time.suspend(50)
+    api.failures = 3
+    await election.time.advance(3.1)
+    assert not first.leadership.is_leader
+    await election.time.advance(3.1)
 
-    def end(code: int) -> None:
-        exits.append(code)
-        loop.call_soon_threadsafe(ended.set)
+    assert first.leadership.is_leader
+    assert first.leading == ["began"]
+    assert first.exits == []
 
-    leadership = Leadership(MemoryApi(), KEY, "a", time, sleep=time.sleep, end_process=end)
-    running = asyncio.create_task(leadership.run(asyncio.Event().wait))  # type: ignore[arg-type]
-    await time.settle()
 
-    time.suspend(12)
-    async with asyncio.timeout(5):
-        await ended.wait()
+class QuickWatchdog(Watchdog):
+    CHECK_SECONDS = 0.001
 
-    assert exits == [EXIT_LATE]
-    await cancel_task(running)
+
+@dataclass
+class Watched:
+    """A watchdog over a leader that is late by `late` seconds at each check."""
+
+    late: list[float]
+    exits: list[int] = field(default_factory=list)
+    checked: threading.Event = field(default_factory=threading.Event)
+
+    def seconds_late(self) -> float:
+        if not self.late:
+            self.checked.set()
+            return -1.0
+        return self.late.pop(0)
+
+    def end(self, code: int) -> None:
+        self.exits.append(code)
+        self.checked.set()
+
+
+@pytest.mark.parametrize(
+    ("late", "exits"),
+    [
+        ([1.0] * (Watchdog.LATE_CHECKS - 1), []),
+        ([3600.0], []),
+        ([1.0] * (Watchdog.LATE_CHECKS - 1) + [-1.0] + [1.0] * (Watchdog.LATE_CHECKS - 1), []),
+        ([1.0] * Watchdog.LATE_CHECKS, [EXIT_LATE]),
+    ],
+    ids=["a long stall", "the host was suspended", "two stalls, and a renewal between them", "it hangs for good"],
+)
+def test_only_an_event_loop_that_hangs_for_good_ends_the_process(late: list[float], exits: list[int]) -> None:
+    watched = Watched(list(late))
+    watchdog = QuickWatchdog(watched.seconds_late, watched.end)
+    assert watched.checked.wait(30)
+    watchdog.stop()
+    assert watched.exits == exits
+
+
+def test_a_leader_gives_up_before_its_watchdog_ends_the_process() -> None:
+    assert TERMS.renew_deadline_seconds + TERMS.give_up_seconds < Watchdog.LATE_CHECKS * Watchdog.CHECK_SECONDS
 
 
 async def test_a_leader_that_wakes_after_its_deadline_does_not_give_the_lease_back(election: Election) -> None:
