@@ -16,19 +16,26 @@ from controlplane.api.objects.phase import AFTER_HAND_OVER, RUNNING, SCHEDULED
 from controlplane.api.objects.pod import Pod
 
 POD_CONDITION_MISSING = "PodConditionMissing"
+TERMINATING = Condition(
+    type=condition_types.READY,
+    status="False",
+    reason=condition_types.POD_TERMINATING,
+    message="virt-launcher pod is terminating",
+)
 
 
-def readiness(phase: str, pod: Pod | None, *, is_paused: bool = False) -> Condition:
-    """Return the condition for a VMI in this phase. pod: its launcher Pod, if it exists.
+def readiness(phase: str, pod: Pod | None, *, is_paused: bool = False, is_deleting: bool = False) -> Condition:
+    """Return the condition for a VMI in this phase. pod: its launcher Pod, if it exists. is_deleting: the VMI is.
 
-    A paused guest is not ready even when its Pod is: it answers no request.
+    A paused guest is not ready even when its Pod is: it answers no request. Nor is one that is to stop, from the
+    deletion of its VMI on, which is followed by that of its Pod.
     """
     if phase != RUNNING and (phase not in AFTER_HAND_OVER or phase == SCHEDULED):
         return _false(condition_types.GUEST_NOT_RUNNING, "Guest VM is not reported as running")
     if pod is None:
         return _false(condition_types.POD_NOT_EXISTS, "virt-launcher pod is gone")
-    if pod.is_deleting:
-        return _false(condition_types.POD_TERMINATING, "virt-launcher pod is terminating")
+    if pod.is_deleting or is_deleting:
+        return TERMINATING
     if phase != RUNNING:
         return _false(condition_types.GUEST_NOT_RUNNING, "Guest VM is not reported as running")
     if is_paused:

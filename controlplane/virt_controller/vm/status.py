@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The status of a VirtualMachine: pure.
 
-A start costs one write, and one more when the VMI runs. A deleting VM gets only its printable status. A VMI that runs
-but is not declared ready yet (both are written within milliseconds) still counts as starting.
+A start costs one write, and one more when the VMI runs. A stop costs one, which says Stopping or Terminating, and not
+ready. A VMI that runs but is not declared ready yet (both are written within milliseconds) still counts as starting.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from controlplane.api.objects import conditions
 from controlplane.api.objects.meta import Condition
 from controlplane.api.objects.migration_stage import BEING_SENT, migration_stage
 from controlplane.api.objects.phase import PENDING, RUNNING, SCHEDULED, SCHEDULING, is_final
-from controlplane.api.objects.readiness import readiness
+from controlplane.api.objects.readiness import TERMINATING, readiness
 from controlplane.api.objects.vm import StartFailure, StateChangeRequest, VirtualMachineStatus
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.api.timestamps import format_timestamp
@@ -39,25 +39,39 @@ KEPT = frozenset({condition_types.READY, condition_types.FAILURE, condition_type
 def derive_status(world: World, problem: RefusedStep[Action] | None) -> VirtualMachineStatus | None:
     """Return the status to write; None if it is written already."""
     old = world.vm.status
-    if world.is_vm_deleting:
-        new = msgspec.structs.replace(old, printable_status=printable_statuses.TERMINATING)
-    else:
-        new = _derive(world, problem)
+    new = _derive_ending(world, problem) if world.is_vm_deleting else _derive(world, problem)
     return None if new == old else new
+
+
+def _derive_ending(world: World, problem: RefusedStep[Action] | None) -> VirtualMachineStatus:
+    """Derive the status of a VM that is being deleted: what still runs, and what keeps it. It requests nothing more."""
+    own, old, stamp = world.own, world.vm.status, format_timestamp(world.now)
+    failure = None
+    if problem is not None:
+        refusal = explain_write_failure(problem)
+        failure = _failed(refusal.condition, refusal.message)
+    listed = _with_ready(world, stamp)
+    return msgspec.structs.replace(
+        old,
+        created=own is not None,
+        ready=conditions.is_true(listed, condition_types.READY),
+        printable_status=printable_statuses.TERMINATING,
+        conditions=conditions.put_or_remove(listed, condition_types.FAILURE, failure, stamp),
+    )
 
 
 def _derive(world: World, problem: RefusedStep[Action] | None) -> VirtualMachineStatus:
     own, old = world.own, world.vm.status
-    failure = next_start_failure(world)
+    failure, listed = next_start_failure(world), _conditions(world, problem)
     return msgspec.structs.replace(
         old,
         created=own is not None,
-        ready=own is not None and conditions.is_true(own.status.conditions, condition_types.READY),
+        ready=conditions.is_true(listed, condition_types.READY),
         printable_status=printable_status(world, failure),
         run_strategy=_recorded_strategy(world),
         observed_generation=_observed_generation(world),
         desired_generation=world.vm.metadata.generation,
-        conditions=_conditions(world, problem),
+        conditions=listed,
         state_change_requests=_requests(world),
         start_failure=failure,
     )
@@ -178,8 +192,7 @@ def _instance_generation(world: World) -> int:
 
 def _conditions(world: World, problem: RefusedStep[Action] | None) -> conditions.Conditions:
     stamp = format_timestamp(world.now)
-    vmi_conditions = world.own.status.conditions if world.own is not None else ()
-    listed = conditions.put(_with_copies_of(world.vm.status.conditions, vmi_conditions), _ready(world.own), stamp)
+    listed = _with_ready(world, stamp)
     own_conditions = {
         condition_types.FAILURE: _failure(world, problem),
         condition_types.RESTART_REQUIRED: restart_required(world),
@@ -187,6 +200,13 @@ def _conditions(world: World, problem: RefusedStep[Action] | None) -> conditions
     for kind, condition in own_conditions.items():
         listed = conditions.put_or_remove(listed, kind, condition, stamp)
     return listed
+
+
+def _with_ready(world: World, stamp: str) -> conditions.Conditions:
+    """Return the VM's conditions with the VMI's, and Ready."""
+    vmi_conditions = world.own.status.conditions if world.own is not None else ()
+    listed = _with_copies_of(world.vm.status.conditions, vmi_conditions)
+    return conditions.put(listed, _ready(world.own, is_stopping=world.is_stopping), stamp)
 
 
 def _with_copies_of(listed: conditions.Conditions, source: conditions.Conditions) -> conditions.Conditions:
@@ -208,7 +228,7 @@ def _newer(current: Condition, of_vmi: Condition | None) -> Condition:
     return of_vmi
 
 
-def _ready(own: VirtualMachineInstance | None) -> Condition:
+def _ready(own: VirtualMachineInstance | None, *, is_stopping: bool) -> Condition:
     if own is None:
         return Condition(
             type=condition_types.READY,
@@ -217,6 +237,8 @@ def _ready(own: VirtualMachineInstance | None) -> Condition:
             message="VMI does not exist",
         )
     ready = conditions.find(own.status.conditions, condition_types.READY)
+    if ready is not None and ready.status == "True" and is_stopping:
+        return TERMINATING  # the VMI says so next, which then changes nothing here
     if ready is not None:
         return ready
     if not own.status.phase:

@@ -83,8 +83,7 @@ def derive_status(world: World, problem: RefusedStep[Action] | None) -> VirtualM
         new = record_failed_attempt(world, failure, new)
     elif world.must_be_recreated and new is old:
         new = msgspec.structs.replace(old, attempt=world.attempt + 1)
-    if not world.is_deleting or new.phase != old.phase:
-        new = msgspec.structs.replace(new, conditions=_conditions(world, step, problem, new))
+    new = msgspec.structs.replace(new, conditions=_conditions(world, step, problem, new))
     return None if new == old else new
 
 
@@ -253,7 +252,7 @@ def _ignoring_numbers(listed: conditions.Conditions, condition: Condition) -> tu
 
 def _ready(world: World, phase: str) -> Condition:
     is_paused = conditions.is_true(world.vmi.status.conditions, condition_types.PAUSED)
-    return readiness(phase, world.source, is_paused=is_paused)
+    return readiness(phase, world.source, is_paused=is_paused, is_deleting=world.is_deleting)
 
 
 def _eviction_requested(status: VirtualMachineInstanceStatus) -> Condition | None:

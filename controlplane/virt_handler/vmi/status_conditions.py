@@ -89,7 +89,8 @@ def _ready(world: World, new: VirtualMachineInstanceStatus, *, is_paused: bool) 
     vmi, pod = world.vmi, None if world.launcher is None else world.launcher.pod
     if vmi is None or new.phase == vmi.status.phase:
         return None
-    ready = readiness(new.phase, pod, is_paused=is_paused)
+    is_deleting = vmi.metadata.deletion_timestamp is not None
+    ready = readiness(new.phase, pod, is_paused=is_paused, is_deleting=is_deleting)
     is_news = ready.status == "True" or ready.reason == condition_types.PAUSED
     return ready if is_news or conditions.is_true(vmi.status.conditions, ready.type) else None
 

@@ -20,7 +20,7 @@ from controlplane.engine.plan import RefusedStep
 from controlplane.virt_controller.vm.start_failure import next_start_failure
 from controlplane.virt_controller.vm.status import derive_status, printable_status
 from controlplane.virt_controller.vm.template import template_hash
-from controlplane.virt_controller.vm.world import CreateVmi, World
+from controlplane.virt_controller.vm.world import CreateVmi, DeleteVmi, World
 from tests.controlplane.virt_controller.builders import STAMP, VMI_UID, a_condition, a_vm, a_vmi, vm_world
 
 READY, PAUSED = a_condition("Ready", "True"), a_condition("Paused", "True")
@@ -198,10 +198,59 @@ def test_the_status_of_a_new_instance_matches_its_first_own_status() -> None:
     assert derive_status(vm_world(vm, scheduling(NOT_YET_READY)), None) is None
 
 
-def test_a_deleting_vm_is_terminating_and_otherwise_unchanged() -> None:
-    vm = a_vm(deleting=True, created=True, ready=True, printableStatus="Running")
-    status = derive_status(vm_world(vm), None)
-    assert status == msgspec.structs.replace(vm.status, printable_status="Terminating")
+@pytest.mark.parametrize(
+    ("world", "printable_status"),
+    [
+        (vm_world(a_vm(conditions=[READY], ready=True), running(READY, deleting=True)), "Stopping"),
+        (vm_world(a_vm(conditions=[READY], ready=True), running(READY), is_delete_sent=True), "Stopping"),
+        (
+            vm_world(a_vm(deleting=True, conditions=[READY], ready=True), running(READY), is_delete_sent=True),
+            "Terminating",
+        ),
+        (vm_world(a_vm(deleting=True, conditions=[READY], ready=True), running(READY, deleting=True)), "Terminating"),
+    ],
+    ids=[
+        "its instance is being deleted",
+        "the deletion was sent",
+        "it is deleted, too",
+        "it is deleted with its instance",
+    ],
+)
+def test_a_machine_that_stops_is_not_ready_in_the_same_write(world: World, printable_status: str) -> None:
+    """The instance says so next, and that costs no further write."""
+    status = derived(world)
+    ready = conditions.find(status.conditions, "Ready")
+    assert ready is not None
+    assert (status.printable_status, status.ready, ready.status, ready.reason) == (
+        printable_status,
+        False,
+        "False",
+        "PodTerminating",
+    )
+    going = running(a_condition("Ready", "False", "PodTerminating", "virt-launcher pod is terminating"), deleting=True)
+    vm = msgspec.structs.replace(world.vm, status=status)
+    assert derive_status(dataclasses.replace(world, vm=vm, vmi=going), None) is None
+
+
+def test_deletion_freezes_nothing_that_is_still_observed() -> None:
+    """Otherwise nobody learns what a machine waits for that does not go."""
+    lost = a_condition("Synchronized", "False", "LauncherLost", "nothing proves that its guest ended")
+    old = a_vm(deleting=True, created=True, ready=True, conditions=[READY, PAUSED], printableStatus="Running")
+    status = derived(vm_world(old, a_vmi("Unknown", deleting=True, conditions=[lost])))
+    assert [condition.reason for condition in status.conditions if condition.type == "Synchronized"] == ["LauncherLost"]
+    assert "Paused" not in {condition.type for condition in status.conditions}
+
+    gone = derived(vm_world(a_vm(deleting=True, created=True, ready=True, conditions=[READY])))
+    assert (gone.created, gone.ready, gone.printable_status) == (False, False, "Terminating")
+    assert [condition.reason for condition in gone.conditions] == ["VMINotExists"]
+
+
+def test_a_deleted_machine_says_why_it_cannot_be_deleted_and_nothing_about_its_next_start() -> None:
+    world = vm_world(a_vm(deleting=True), FOREIGN)
+    assert failure_of(derived(world)) is None
+    refused = derive_status(world, RefusedStep(DeleteVmi("x"), Forbidden("no")))
+    assert refused is not None
+    assert (failure_of(refused) or ("", ""))[1].startswith("no")
 
 
 # the condition Failure

@@ -18,7 +18,7 @@ from controlplane.api.objects.claim import PersistentVolumeClaim
 from controlplane.api.objects.kubevirt import DeveloperConfiguration, KubeVirtConfiguration
 from controlplane.api.objects.meta import Condition
 from controlplane.api.objects.phase import FINAL, TRANSITIONS, is_allowed_transition
-from controlplane.api.objects.pod import Failure
+from controlplane.api.objects.pod import Failure, Pod
 from controlplane.api.objects.vmi.instance import VirtualMachineInstanceStatus
 from controlplane.engine.errors import Forbidden
 from controlplane.engine.plan import RefusedStep
@@ -349,9 +349,32 @@ def test_an_evacuation_mark_for_a_former_node_is_removed() -> None:
     assert condition_of(status, "EvictionRequested") is None
 
 
-def test_the_status_of_a_deleted_vmi_stays_until_its_end() -> None:
+@pytest.mark.parametrize("pod", [UP_POD, GOING], ids=["its Pod is to be deleted next", "its Pod is being deleted"])
+def test_a_guest_that_is_to_stop_is_not_ready_for_its_whole_grace_period(pod: Pod) -> None:
     vmi = a_vmi("Running", deleting=True, conditions=[a_condition("Ready", "True")], **GRANTED)
-    assert derive_status(vmi_world(vmi, GOING), None) is None
+    status = derived(vmi_world(vmi, pod))
+    ready = condition_of(status, "Ready")
+    assert status.phase == "Running"
+    assert ready is not None
+    assert (ready.status, ready.reason) == ("False", "PodTerminating")
+
+
+def test_a_start_that_is_deleted_is_not_called_terminating() -> None:
+    status = derived(vmi_world(ENDING_SCHEDULED, UP_POD))
+    ready = condition_of(status, "Ready")
+    assert ready is not None
+    assert (ready.status, ready.reason) == ("False", "GuestNotRunning")
+
+
+def test_deletion_freezes_no_condition() -> None:
+    """What a VMI waits for, or does not wait for any more, matters while it ends as well."""
+    silent = NodeState("node-1", takes_none=True)
+    synchronized = condition_of(derived(vmi_world(ENDING_SCHEDULED, GOING, node=silent)), "Synchronized")
+    assert synchronized is not None
+    assert synchronized.reason == "VirtHandlerSilent"
+    requested = [a_condition("Ready", "False", "PodTerminating"), a_condition("EvictionRequested", "True")]
+    ending = a_vmi("Running", deleting=True, conditions=requested, **GRANTED)
+    assert condition_of(derived(vmi_world(ending, GOING)), "EvictionRequested") is None
 
 
 def test_a_phase_that_is_entered_again_keeps_its_first_time() -> None:
