@@ -224,7 +224,7 @@ def _conditions(
     stamp = _now(world)
     listed = conditions.put(world.vmi.status.conditions, _ready(world, step.phase), stamp)
     listed = conditions.put_or_remove(listed, condition_types.POD_SCHEDULED, _unplaced(world, step.phase), stamp)
-    listed = conditions.put_or_remove(listed, EVICTION_REQUESTED, _eviction_requested(new), stamp)
+    listed = conditions.put_or_remove(listed, EVICTION_REQUESTED, _eviction_requested(world, new), stamp)
     listed = conditions.put_or_remove(listed, condition_types.HOT_VCPU_CHANGE, cpu_change(world.vmi), stamp)
     listed = conditions.put_or_remove(listed, condition_types.HOT_MEMORY_CHANGE, memory_change(world.vmi), stamp)
     if world.vmi.status.phase in BEFORE_HAND_OVER:
@@ -255,12 +255,16 @@ def _ready(world: World, phase: str) -> Condition:
     return readiness(phase, world.source, is_paused=is_paused, is_deleting=world.is_deleting)
 
 
-def _eviction_requested(status: VirtualMachineInstanceStatus) -> Condition | None:
-    """Report that the VMI has to leave its node: virt-api requested that at the eviction of its Pod."""
+def _eviction_requested(world: World, status: VirtualMachineInstanceStatus) -> Condition | None:
+    """Report that the VMI has to leave its node: virt-api requested that at the eviction of its Pod.
+
+    That lasts after a drain was given up, so the message says how to take it back.
+    """
     node = status.evacuation_node_name
     if not node:
         return None
-    message = f"it is to leave node {node}"
+    meta = world.vmi.metadata
+    message = f"it is to leave node {node}; to let it stay: virtctl evacuate-cancel vmi {meta.name} -n {meta.namespace}"
     return Condition(type=EVICTION_REQUESTED, status="True", reason=EVICTION_REQUESTED, message=message)
 
 

@@ -336,7 +336,10 @@ def test_an_evacuation_is_reported_until_it_is_withdrawn() -> None:
     status = derived(vmi_world(vmi, UP_POD))
     condition = condition_of(status, "EvictionRequested")
     assert condition is not None
-    assert (condition.status, condition.message) == ("True", "it is to leave node node-1")
+    assert (condition.status, condition.message) == (
+        "True",
+        "it is to leave node node-1; to let it stay: virtctl evacuate-cancel vmi web -n default",
+    )
     kept = msgspec.structs.replace(status, evacuation_node_name="")
     status = derived(vmi_world(msgspec.structs.replace(vmi, status=kept), UP_POD))
     assert condition_of(status, "EvictionRequested") is None
