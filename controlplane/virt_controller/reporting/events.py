@@ -21,7 +21,8 @@ from typing import Generic, Literal, Protocol, TypeVar
 from kubevirt_api import condition_types
 
 from controlplane.api.objects import conditions
-from controlplane.api.objects.meta import Object
+from controlplane.api.objects.meta import Condition, Object
+from controlplane.api.objects.phase import BEFORE_HAND_OVER, is_final
 from controlplane.api.objects.resources import Key, Resource
 from controlplane.engine.errors import ApiError
 from controlplane.engine.ports import Api, Clock, Json
@@ -67,12 +68,23 @@ _RECORDED_ELSEWHERE = (condition_types.FAILED_CREATE, condition_types.FAILED_UPD
 
 
 def record_blocking_conditions(
-    events: Events, regarding: Regarding, before: conditions.Conditions, after: conditions.Conditions
+    events: Events, regarding: Regarding, before: conditions.Conditions, after: conditions.Conditions, *, phase: str
 ) -> None:
-    """Record a Warning for each blocking condition that has become False."""
+    """Record each blocking condition that has become False. phase: of the VMI whose conditions they are.
+
+    A Warning says that something failed, and clients end their wait at it; a run that can still begin is Normal.
+    """
     for condition in conditions.newly_false(before, after, BLOCKING_CONDITIONS):
         if condition.reason not in _RECORDED_ELSEWHERE:
-            events.record(regarding, "Warning", condition.reason or condition.type, condition.message)
+            kind: Kind = "Normal" if _is_waiting(condition, phase) else "Warning"
+            events.record(regarding, kind, condition.reason or condition.type, condition.message)
+
+
+def _is_waiting(condition: Condition, phase: str) -> bool:
+    """Tell whether the run begins as soon as what the condition names is there: a node, an image, a claim."""
+    if condition.reason == condition_types.VIRT_HANDLER_SILENT:
+        return not is_final(phase)
+    return phase in BEFORE_HAND_OVER and condition.reason != condition_types.INVALID_SPEC
 
 
 class EventRecorder:

@@ -9,7 +9,7 @@ enqueues the VM again.
 
 from __future__ import annotations
 
-from kubevirt_api.condition_types import SYNCHRONIZED
+from kubevirt_api.condition_types import DISRUPTION_TARGET, SYNCHRONIZED
 from kubevirt_api.names import VM_FINALIZER
 from kubevirt_api.run_strategies import ALWAYS, HALTED, ONCE, RERUN_ON_FAILURE
 
@@ -24,6 +24,7 @@ from controlplane.virt_controller.vm.state_change_requests import (
     has_answered_start,
     has_stale_stop,
     is_next_paused,
+    needs_pod,
     needs_rerun_request,
     why_drop,
 )
@@ -32,6 +33,7 @@ from controlplane.virt_controller.vm.world import (
     AddFinalizer,
     AdoptVmi,
     ChangeVmi,
+    ConfirmPod,
     ConfirmVmi,
     CreateVmi,
     DeleteVmi,
@@ -46,8 +48,8 @@ from controlplane.virt_controller.vm.world import (
 ORPHAN_FINALIZER = "orphan"
 """The API server sets it on an object that is deleted with propagation Orphan."""
 
-WORDS = 512
-"""Characters of a guest's or launcher's message in an Event. An Event's limit is 1024."""
+WORDS = 400
+"""Characters of a message of the VMI in an Event, which has two at most. An Event's limit is 1024."""
 
 
 def decide(world: World) -> Plan[Action]:
@@ -107,7 +109,8 @@ def why_stop(world: World, own: VirtualMachineInstance) -> str | None:
         case "Halted":
             return f"run strategy is {HALTED}"
         case "RerunOnFailure" if phase == SUCCEEDED:
-            return f"run strategy is {RERUN_ON_FAILURE} and the instance succeeded"
+            end = "was evicted" if world.was_evicted else "succeeded"
+            return f"run strategy is {RERUN_ON_FAILURE} and the instance {end}"
         case "RerunOnFailure" if phase == FAILED:
             return f"run strategy is {RERUN_ON_FAILURE} and the instance failed"
         case "Always" if is_final(phase):
@@ -139,10 +142,14 @@ def _with_instance(world: World, own: VirtualMachineInstance) -> Plan[Action]:
     because = why_stop(world, own)
     if world.is_stopping:
         return Plan()
+    if needs_pod(world, own):
+        return Plan(
+            (ConfirmPod(because="a run that was evicted is followed by another, a guest that shut down is not"),)
+        )
     if because is None:
         patch = find_change(world)
         return Plan() if patch is None else Plan((ChangeVmi(patch, because="its template has changed"),))
-    delete = DeleteVmi(f"{because}{_failure_text(own)}")
+    delete = DeleteVmi(f"{because}{_end_text(own)}")
     first = _record_first(world, own)
     return Plan((delete,) if first is None else (WriteStatus(first), delete))
 
@@ -175,7 +182,9 @@ def _end(world: World) -> Plan[Action]:
     return Plan((DeleteVmi(because="its VM is deleted"),))
 
 
-def _failure_text(own: VirtualMachineInstance) -> str:
-    """Return why a run failed: its VMI, which reports that, is about to be deleted."""
-    synchronized = conditions.find(own.status.conditions, SYNCHRONIZED) if own.status.phase == FAILED else None
-    return f" ({synchronized.reason}: {synchronized.message[:WORDS]})" if synchronized is not None else ""
+def _end_text(own: VirtualMachineInstance) -> str:
+    """Return why a run ended: its VMI, which reports that, is about to be deleted."""
+    kinds = (DISRUPTION_TARGET, SYNCHRONIZED) if own.status.phase == FAILED else (DISRUPTION_TARGET,)
+    found = (conditions.find(own.status.conditions, kind) for kind in kinds)
+    causes = [f"{condition.reason}: {condition.message[:WORDS]}" for condition in found if condition is not None]
+    return f" ({'; '.join(causes)})" if causes else ""

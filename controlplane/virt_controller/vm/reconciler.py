@@ -50,6 +50,7 @@ from controlplane.virt_controller.vm.data_volume_writes import (
 )
 from controlplane.virt_controller.vm.data_volumes import names_of
 from controlplane.virt_controller.vm.decide import decide
+from controlplane.virt_controller.vm.pod_lookup import PodLookup
 from controlplane.virt_controller.vm.status import derive_status
 from controlplane.virt_controller.vm.template import stored_template
 from controlplane.virt_controller.vm.vmi_manifest import build_vmi, run_always_patch
@@ -59,6 +60,7 @@ from controlplane.virt_controller.vm.world import (
     AdoptDataVolume,
     AdoptVmi,
     ChangeVmi,
+    ConfirmPod,
     ConfirmVmi,
     CreateDataVolume,
     CreateVmi,
@@ -99,6 +101,7 @@ class VmReconciler:
         self._configuration = configuration
         self._confirmed: dict[Key, str] = {}
         """resourceVersion of the VM when its VMI was read from the API server."""
+        self._pods = PodLookup(api)
 
     def observe(self, key: Key) -> World | None:
         """Read the caches. Unavailable until all of them are synced: before that, absence proves nothing."""
@@ -108,6 +111,7 @@ class VmReconciler:
         vm = _read(raw, key, decode_vm)
         if raw is None or vm is None:
             self._confirmed.pop(key, None)
+            self._pods.forget(key)
             return None
         meta, vmi = vm.metadata, _read(raw_vmi, key, decode_vmi)
         if vmi is None and raw_vmi is not None:
@@ -118,6 +122,7 @@ class VmReconciler:
             template=stored_template(raw),
             now=self._clock.now(),
             is_delete_sent=vmi is not None and self._vmis.is_delete_sent(key, vmi.metadata.uid),
+            is_pod_deleted=None if vmi is None else self._pods.is_deleted(key, vmi.metadata.uid),
             **self._volumes(vm),
             configuration=self._configuration(),
             is_instance_known=self._is_vmi_current(vm, vmi) or self._confirmed.get(key) == meta.resource_version,
@@ -150,6 +155,8 @@ class VmReconciler:
                 await self._patch(vm, {"spec": run_always_patch(vm)})
             case ConfirmVmi():
                 await self._confirm_vmi(vm)
+            case ConfirmPod():
+                await self._pods.read(_present(world.own))
             case AdoptVmi():
                 await self._adopt(world)
             case ReleaseVmi():
@@ -175,7 +182,8 @@ class VmReconciler:
     async def write_status(self, world: World, status: VirtualMachineStatus) -> None:
         patch = merge_patch(encode(world.vm.status), encode(status))
         await self._patch(world.vm, {"status": patch}, is_status=True)
-        record_blocking_conditions(self._events, Regarding.of(world.vm), world.vm.status.conditions, status.conditions)
+        before, phase = world.vm.status.conditions, "" if world.own is None else world.own.status.phase
+        record_blocking_conditions(self._events, Regarding.of(world.vm), before, status.conditions, phase=phase)
         record_import_failure(self._events, world, status)
 
     async def _remove_finalizer(self, vm: VirtualMachine) -> None:

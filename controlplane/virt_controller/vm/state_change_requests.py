@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from kubevirt_api.run_strategies import ALWAYS, HALTED, ONCE, RERUN_ON_FAILURE
 
-from controlplane.api.objects.phase import FAILED
+from controlplane.api.objects.phase import FAILED, SUCCEEDED
 from controlplane.api.objects.state_change_requests import GENERATION, PAUSED, asks_paused, start_request, switches_on
 from controlplane.api.objects.vm import StateChangeRequest
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
@@ -36,14 +36,25 @@ def why_drop(world: World) -> str | None:
 
 
 def needs_rerun_request(world: World, own: VirtualMachineInstance) -> bool:
-    """Tell whether a failed run needs a request for the next run, and there is none yet.
+    """Tell whether a failed or evicted run needs a request for the next run, and there is none yet.
 
     Under Always the next run needs no request, unless it has to begin paused.
     """
-    if own.status.phase != FAILED or world.is_stopping or world.pending_requests:
+    if world.is_stopping or world.pending_requests:
         return False
-    strategy = world.vm.run_strategy
-    return strategy == RERUN_ON_FAILURE or (strategy == ALWAYS and _must_begin_paused(world, own))
+    phase, strategy = own.status.phase, world.vm.run_strategy
+    if strategy == RERUN_ON_FAILURE:
+        return phase == FAILED or (phase == SUCCEEDED and world.was_evicted)
+    return strategy == ALWAYS and phase == FAILED and _must_begin_paused(world, own)
+
+
+def needs_pod(world: World, own: VirtualMachineInstance) -> bool:
+    """Tell whether only the launcher Pod shows if another run follows: the VMI may not say yet that it was evicted.
+
+    A guest that obeyed the power button in time has succeeded. Whether it did is no reason to stay off.
+    """
+    is_open = own.status.phase == SUCCEEDED and world.is_pod_deleted is None and not world.was_evicted
+    return is_open and world.vm.run_strategy == RERUN_ON_FAILURE and not world.pending_requests
 
 
 def rerun_requests(world: World, own: VirtualMachineInstance) -> tuple[StateChangeRequest, ...]:

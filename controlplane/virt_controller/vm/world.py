@@ -9,8 +9,10 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any
 
+from kubevirt_api.condition_types import DISRUPTION_TARGET
 from kubevirt_api.run_strategies import ALWAYS, BUILT, ONCE, RERUN_ON_FAILURE
 
+from controlplane.api.objects import conditions
 from controlplane.api.objects.kubevirt import KubeVirtConfiguration
 from controlplane.api.objects.owner import controller_of
 from controlplane.api.objects.state_change_requests import pending
@@ -56,6 +58,8 @@ class World:
     """Claims of the template that have a volume."""
     configuration: KubeVirtConfiguration = UNCONFIGURED
     """Defaults for fields that the template does not set."""
+    is_pod_deleted: bool | None = None
+    """Whether the API server said that the launcher Pod of the VMI is deleted; None: it was not asked."""
     is_instance_known: bool = True
     """`vmi`, or its absence, is no older than the VM: the cache has reached the VM's resourceVersion, or the API server
     confirmed it. Otherwise a VMI that a request names may be missing here, and a VMI that seems to run may have ended.
@@ -69,6 +73,14 @@ class World:
     def own(self) -> VirtualMachineInstance | None:
         """The VMI if the VM owns it; else None."""
         return self.vmi if self.claim is Ownership.OWN else None
+
+    @property
+    def was_evicted(self) -> bool:
+        """Tell whether the VMI lost its launcher Pod before it ended, so the guest did not choose to stop."""
+        own = self.own
+        if own is None:
+            return False
+        return bool(self.is_pod_deleted) or conditions.is_true(own.status.conditions, DISRUPTION_TARGET)
 
     @property
     def is_strategy_known(self) -> bool:
@@ -152,6 +164,13 @@ class ConfirmVmi:
 
 
 @dataclass(frozen=True, slots=True)
+class ConfirmPod:
+    """Read the launcher Pod of the VMI from the API server."""
+
+    because: str
+
+
+@dataclass(frozen=True, slots=True)
 class AdoptVmi:
     because: str
 
@@ -205,6 +224,7 @@ Action = (
     | CreateVmi
     | SetRunStrategyAlways
     | ConfirmVmi
+    | ConfirmPod
     | AdoptVmi
     | ReleaseVmi
     | DeleteVmi

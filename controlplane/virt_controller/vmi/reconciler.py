@@ -33,7 +33,11 @@ from controlplane.virt_controller.storage.claims import ReadClaims, no_claims
 from controlplane.virt_controller.storage.data_volumes import ReadDataVolumes, no_data_volumes
 from controlplane.virt_controller.vmi.controller_state import ControllerState, pod_keys, pod_lookup
 from controlplane.virt_controller.vmi.decide import decide
-from controlplane.virt_controller.vmi.events import record_end_events, record_failed_attempt_events
+from controlplane.virt_controller.vmi.events import (
+    record_disruption_event,
+    record_end_events,
+    record_failed_attempt_events,
+)
 from controlplane.virt_controller.vmi.evidence import Dead
 from controlplane.virt_controller.vmi.launcher_pod import build_launcher_pod
 from controlplane.virt_controller.vmi.migration_commit import commit_migration, find_arrived_migration
@@ -170,11 +174,12 @@ class VmiReconciler:
     async def write_status(self, world: World, status: VirtualMachineInstanceStatus) -> None:
         patch = merge_patch(encode(world.vmi.status), encode(status))
         await self._patch(world.vmi, {"status": patch}, is_status=True)
-        record_blocking_conditions(
-            self._events, Regarding.of(world.vmi), world.vmi.status.conditions, status.conditions
-        )
-        record_end_events(self._events, Regarding.of(world.vmi), world, status)
-        record_failed_attempt_events(self._events, world, status)
+        events, regarding = self._events, Regarding.of(world.vmi)
+        before = world.vmi.status.conditions
+        record_blocking_conditions(events, regarding, before, status.conditions, phase=status.phase)
+        record_disruption_event(events, world, status)
+        record_end_events(events, regarding, world, status)
+        record_failed_attempt_events(events, world, status)
 
     def report_refusal(self, world: World, problem: RefusedStep[Action]) -> None:
         self._events.record(Regarding.of(world.vmi), "Warning", refusal_reason(problem), str(problem.error))

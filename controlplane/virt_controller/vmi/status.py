@@ -44,6 +44,7 @@ from controlplane.engine.plan import RefusedStep
 from controlplane.virt_controller.hotplug.cpu import cpu_change
 from controlplane.virt_controller.hotplug.memory import memory_change
 from controlplane.virt_controller.vmi.controller_state import EVENT_REASONS
+from controlplane.virt_controller.vmi.disruption import with_disruption
 from controlplane.virt_controller.vmi.evidence import Dead, Unknown
 from controlplane.virt_controller.vmi.migration_commit import find_arrived_migration, seconds_until_presumed_dead
 from controlplane.virt_controller.vmi.next_attempt import (
@@ -224,6 +225,7 @@ def _conditions(
     stamp = _now(world)
     listed = conditions.put(world.vmi.status.conditions, _ready(world, step.phase), stamp)
     listed = conditions.put_or_remove(listed, condition_types.POD_SCHEDULED, _unplaced(world, step.phase), stamp)
+    listed = with_disruption(listed, world, stamp)
     listed = conditions.put_or_remove(listed, EVICTION_REQUESTED, _eviction_requested(world, new), stamp)
     listed = conditions.put_or_remove(listed, condition_types.HOT_VCPU_CHANGE, cpu_change(world.vmi), stamp)
     listed = conditions.put_or_remove(listed, condition_types.HOT_MEMORY_CHANGE, memory_change(world.vmi), stamp)
@@ -287,7 +289,7 @@ def _trouble(
     if step.phase not in BEFORE_HAND_OVER:
         return None
     if world.problems:
-        return Failure("InvalidSpec", "the spec cannot be run: " + "; ".join(world.problems))
+        return Failure(condition_types.INVALID_SPEC, "the spec cannot be run: " + "; ".join(world.problems))
     if problem is not None and not _is_for_former_attempt(world, problem):
         return Failure(refusal_reason(problem), str(problem.error))
     pod, failed = world.source, new.failed_attempts

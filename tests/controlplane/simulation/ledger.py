@@ -81,8 +81,10 @@ class Ledger:
         account.is_going = "deletionTimestamp" in change.after["metadata"]
         account.may_start = _asks_for_start(change.after)
 
-    def take_vmi(self, change: Change, seen: bytes | None) -> str | None:
-        """Follow runs; return why this change is wrong, or None. seen: the VM as the writer knew it."""
+    def take_vmi(self, change: Change, seen: bytes | None, *, has_pod: bool = True) -> str | None:
+        """Follow runs; return why this change is wrong, or None. seen: the VM as the writer knew it. has_pod: the
+        granted Pod exists and is not being deleted.
+        """
         before, after = change.before, change.after
         uid = _uid(after or before or {"metadata": {}})
         if after is not None:
@@ -96,8 +98,15 @@ class Ledger:
             return None
         if before is None and after is not None and change.actor == "controller":
             return self._begin(account, seen)
-        self._end(account, change)
+        self._end(account, change, has_pod=has_pod)
         return None
+
+    def lost_pod_after_its_end(self, vmi_uid: str) -> None:
+        """Record that a Pod is deleted whose run is over: its controller may have read the Pod before, or not."""
+        account = self.accounts.get(self._owners.get(vmi_uid, ""))
+        if account is not None and account.strategy == "RerunOnFailure" and account.must_run is False:
+            account.must_run = None
+            account.causes.append("its last run may have been evicted")
 
     def rest(self) -> None:
         """Record that the world is at rest: all pending requests are done."""
@@ -125,7 +134,7 @@ class Ledger:
         return None
 
     @staticmethod
-    def _end(account: Account, change: Change) -> None:
+    def _end(account: Account, change: Change, *, has_pod: bool) -> None:
         before, after = change.before or {}, change.after
         is_over = after is not None and _phase(after) in OVER and _phase(before) not in OVER
         was_going = "deletionTimestamp" in before.get("metadata", {})
@@ -133,8 +142,8 @@ class Ledger:
             if account.owed_stop == _uid(after):
                 if account.owed_after is None and account.must_run is not None:
                     account.must_run = False
-            elif account.strategy == "RerunOnFailure" and _phase(after) == "Failed":
-                account.causes.append("its last run failed")
+            elif account.strategy == "RerunOnFailure" and (_phase(after) == "Failed" or not has_pod):
+                account.causes.append("its last run failed, or was evicted")
                 account.must_run = True if account.must_run is not None else None
             elif account.owed_after is None:
                 account.must_run = False if account.must_run is not None else None

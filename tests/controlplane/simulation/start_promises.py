@@ -51,7 +51,9 @@ def end_is_noted(request: Request) -> str | None:
     if "Running" not in entered and not is_last and _failure(vm).get("lastFailedVMIUID") != meta["uid"]:
         return "its instance ended before it ran, and is deleted before that is counted"
     is_owed_paused = is_paused(vmi) and "Running" not in entered
-    is_due = status["phase"] == "Failed" and (strategy_of(vm) == "RerunOnFailure" or is_owed_paused)
+    is_evicted = any(condition["type"] == "DisruptionTarget" for condition in status.get("conditions", ()))
+    is_rerun = strategy_of(vm) == "RerunOnFailure" and (status["phase"] == "Failed" or is_evicted)
+    is_due = is_rerun or (status["phase"] == "Failed" and is_owed_paused)
     if is_due and not vm.get("status", {}).get("stateChangeRequests"):
         return "its instance failed, and is deleted before the next run is requested"
     return None

@@ -147,7 +147,7 @@ class Oracles:
         return f"I6 finalizer: VM {change.key} is gone before its instance" if remaining else None
 
     def _vmi_breaks(self, change: Change, view: View) -> str | None:
-        complaint = self._ledger.take_vmi(change, view.vm)
+        complaint = self._ledger.take_vmi(change, view.vm, has_pod=self._has_pod(change.after))
         if complaint:
             return f"I2 unasked start: {change.key}: {complaint}"
         return (
@@ -157,6 +157,12 @@ class Oracles:
             or self._vmi_write_breaks(change, view)
             or self._end_breaks(change, view)
         )
+
+    def _has_pod(self, vmi: Json | None) -> bool:
+        """Whether the Pod that was granted the run exists and is not being deleted; True without a grant."""
+        granted = {} if vmi is None else vmi.get("status", {}).get("activePods") or {}
+        pods = (pod["metadata"] for _unused, pod in self._store.list(POD))
+        return not granted or any(meta["uid"] in granted and "deletionTimestamp" not in meta for meta in pods)
 
     def _vmi_write_breaks(self, change: Change, view: View) -> str | None:
         if change.actor not in OURS:
@@ -266,6 +272,9 @@ class Oracles:
         if change.before is None and change.after is not None:
             self._makers[change.after["metadata"]["uid"]] = change.actor
             return self._creation_breaks(change, change.after, view) if change.actor == "controller" else None
+        vmi = causes.vmi_of(change.before or {}, self._store) if causes.begins_to_go(change) else None
+        if vmi is not None and "deletionTimestamp" not in vmi["metadata"] and is_final(phase(vmi)):
+            self._ledger.lost_pod_after_its_end(vmi["metadata"]["uid"])
         if change.actor == "controller" and causes.begins_to_go(change):
             unasked = causes.pod_deleted(change, self._store)
             return f"I3 unasked stop: {unasked}" if unasked else None

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from controlplane.api.objects.meta import Condition
 from controlplane.api.objects.resources import VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, Key
 from controlplane.engine.errors import Forbidden
 from controlplane.virt_controller.reporting import events
@@ -21,12 +22,43 @@ from controlplane.virt_controller.reporting.events import (
     EventRecorder,
     Regarding,
 )
+from tests.controlplane.simulation.controller import RecordedEvents
 from tests.controlplane.stories.stage import Stage, Users, a_vm
 from tests.support.clock import SimulatedClock
 from tests.support.tasks import cancel_task
 
 WEB = Regarding(VIRTUAL_MACHINE, Key("default", "web"), "u1")
 OTHER = Regarding(VIRTUAL_MACHINE, Key("default", "db"), "u2")
+
+
+BEFORE, RUNNING, FAILED = "Scheduling", "Running", "Failed"
+
+
+@pytest.mark.parametrize(
+    ("kind", "reason", "phase", "expected"),
+    [
+        ("PodScheduled", "Unschedulable", BEFORE, "Normal"),
+        ("Synchronized", "FailedMount", BEFORE, "Normal"),
+        ("Synchronized", "ErrImagePull", BEFORE, "Normal"),
+        ("Synchronized", "FailedPvcNotFound", "Pending", "Normal"),
+        ("Synchronized", "VirtHandlerSilent", "Scheduled", "Normal"),
+        ("Synchronized", "VirtHandlerSilent", FAILED, "Warning"),
+        ("Synchronized", "InvalidSpec", "Pending", "Warning"),
+        ("Synchronized", "LauncherFailed", FAILED, "Warning"),
+        ("Synchronized", "RunTimedOut", FAILED, "Warning"),
+        ("Synchronized", "StartFailed", "Scheduled", "Warning"),
+        ("Synchronized", "LauncherLost", RUNNING, "Warning"),
+        ("Synchronized", "FailedCreate", BEFORE, None),
+        ("Synchronized", "FurtherAttempt", BEFORE, None),
+        ("LiveMigratable", "DisksNotLiveMigratable", RUNNING, None),
+    ],
+)
+def test_a_warning_is_a_failure_and_a_wait_is_none(kind: str, reason: str, phase: str, expected: str | None) -> None:
+    """Clients that watch an instance give up at a Warning."""
+    told, condition = RecordedEvents(), Condition(type=kind, status="False", reason=reason, message="why")
+    events.record_blocking_conditions(told, WEB, (), (condition,), phase=phase)
+    assert told.events == ([] if expected is None else [("default/web", reason, "why")])
+    assert told.kinds == ([] if expected is None else [expected])
 
 
 class Recording:

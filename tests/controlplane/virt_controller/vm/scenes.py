@@ -40,6 +40,7 @@ from controlplane.virt_controller.vm.world import (
     AddFinalizer,
     AdoptDataVolume,
     AdoptVmi,
+    ConfirmPod,
     CreateDataVolume,
     CreateVmi,
     DeleteVmi,
@@ -178,10 +179,13 @@ def _apply(played: Played, action: Action) -> None:
             assert vmi is None, "a second instance"
             paused = {"startStrategy": "Paused"} if action.is_paused else {}
             fresh = a_vmi("Running", ran=True, spec=paused)
-            _set(played, vmi=msgspec.structs.replace(fresh, metadata=_renamed(fresh, f"run {next(RUNS)}")))
+            fresh = msgspec.structs.replace(fresh, metadata=_renamed(fresh, f"run {next(RUNS)}"))
+            _set(played, vmi=fresh, is_pod_deleted=None)
         case DeleteVmi():
             assert played.world.own is not None, "not ours to delete"
             _set(played, vmi=None)
+        case ConfirmPod():
+            _set(played, is_pod_deleted=False)  # each guest that has ended here chose to
         case AdoptVmi():
             assert vmi is not None
             owned = msgspec.structs.replace(vmi.metadata, owner_references=a_vmi().metadata.owner_references)

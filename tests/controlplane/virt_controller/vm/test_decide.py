@@ -36,6 +36,8 @@ def also_owned(vmi: VirtualMachineInstance) -> VirtualMachineInstance:
 RUNNING, GOING = a_vmi("Running", ran=True), a_vmi("Running", ran=True, deleting=True)
 SUCCEEDED, FAILED = a_vmi("Succeeded", ran=True), a_vmi("Failed", ran=True)
 NEVER_RAN = a_vmi("Failed")
+DISRUPTED = a_condition("DisruptionTarget", "True", "EvictionByEvictionAPI", "launcher Pod p on node n was evicted")
+EVICTED = a_vmi("Succeeded", ran=True, conditions=[DISRUPTED])
 FAILED_PAUSED = a_vmi("Failed", spec={"startStrategy": "Paused"})
 ORPHAN, FOREIGN = a_vmi("Running", owner=None), a_vmi("Running", owner="somebody")
 LISTED, LISTED_FOREIGN = also_owned(ORPHAN), also_owned(FOREIGN)
@@ -98,18 +100,23 @@ TABLE: dict[str, tuple[VirtualMachine, VirtualMachineInstance | None, str]] = {
     "Rerun, acted on before, start": (queued(RERUN, START, **ACTED_ON), None, "CreateVmi"),
     "Rerun, switched to from Halted": (a_vm(RERUN, runStrategy="Halted"), None, "CreateVmi"),
     "Rerun, switched to from Always": (a_vm(RERUN, runStrategy="Always"), None, "CreateVmi"),
-    "Rerun, succeeded": (a_vm(RERUN, **ACTED_ON), SUCCEEDED, "DeleteVmi"),
-    "Rerun, just switched to, succeeded": (a_vm(RERUN), SUCCEEDED, "WriteStatus DeleteVmi"),
+    "Rerun, succeeded": (a_vm(RERUN, **ACTED_ON), SUCCEEDED, "ConfirmPod"),
+    "Rerun, just switched to, succeeded": (a_vm(RERUN), SUCCEEDED, "ConfirmPod"),
+    "Rerun, evicted": (a_vm(RERUN, **ACTED_ON), EVICTED, "WriteStatus DeleteVmi"),
+    "Rerun, evicted, stop": (queued(RERUN, STOP, **ACTED_ON), EVICTED, "DeleteVmi"),
+    "Rerun, evicted, still alive": (a_vm(RERUN, **ACTED_ON), a_vmi("Running", ran=True, conditions=[DISRUPTED]), ""),
     "Rerun, just switched to, stop": (queued(RERUN, STOP), RUNNING, "WriteStatus DeleteVmi"),
     "Rerun, failed": (a_vm(RERUN), FAILED, "WriteStatus DeleteVmi"),
     "Rerun, acted on before, failed": (a_vm(RERUN, **ACTED_ON), FAILED, "WriteStatus DeleteVmi"),
     "Rerun, failed, stop": (queued(RERUN, STOP, **ACTED_ON), FAILED, "DeleteVmi"),
     "Rerun, failed, restart": (queued(RERUN, STOP, START, **ACTED_ON), FAILED, "DeleteVmi"),
     "Rerun, start answered, failed": (queued(RERUN, START, **ACTED_ON), FAILED, "WriteStatus DeleteVmi"),
-    "Rerun, start answered, succeeded": (queued(RERUN, START, **ACTED_ON), SUCCEEDED, "WriteStatus DeleteVmi"),
+    "Rerun, start answered, succeeded": (queued(RERUN, START, **ACTED_ON), SUCCEEDED, "ConfirmPod"),
     "Rerun, paused start": (queued(RERUN, PAUSED_START), None, "CreateVmi"),
     "Once, none": (ONCE, None, "CreateVmi"),
     "Once, succeeded": (ONCE, SUCCEEDED, ""),
+    "Once, evicted": (ONCE, EVICTED, ""),
+    "Manual, evicted": (MANUAL, EVICTED, ""),
     "Once, failed": (ONCE, FAILED, ""),
     "Once, none, start": (queued("Once", START), None, "CreateVmi"),
     "Once, final, start": (queued("Once", START), SUCCEEDED, ""),
@@ -151,6 +158,24 @@ def test_each_world_has_its_actions(vm: VirtualMachine, vmi: VirtualMachineInsta
     assert all(step.because for step in plan.steps)
 
 
+@pytest.mark.parametrize(
+    ("status", "is_deleted", "actions"),
+    [
+        (ACTED_ON, False, "DeleteVmi"),
+        ({}, False, "WriteStatus DeleteVmi"),
+        ({**ACTED_ON, "stateChangeRequests": [START]}, False, "WriteStatus DeleteVmi"),
+        (ACTED_ON, True, "WriteStatus DeleteVmi"),
+    ],
+    ids=["it shut down", "it shut down, the strategy is new", "it shut down, its start is answered", "it was evicted"],
+)
+def test_the_pod_of_a_run_that_succeeded_says_if_another_follows(
+    status: dict[str, Any], is_deleted: bool, actions: str
+) -> None:
+    """The guest may have obeyed the power button before anybody noted the eviction."""
+    plan = decide(vm_world(a_vm(RERUN, **status), SUCCEEDED, is_pod_deleted=is_deleted))
+    assert " ".join(type(step).__name__ for step in plan.steps) == actions
+
+
 def test_an_instance_whose_delete_was_sent_is_waited_for() -> None:
     assert decide(vm_world(queued("Always", STOP), RUNNING, is_delete_sent=True)).steps == ()
 
@@ -165,6 +190,8 @@ def test_a_changed_template_stops_nothing(strategy: str, phase: str) -> None:
     assert decide(vm_world(a_vm(strategy, runStrategy=strategy), vmi)).steps == ()
 
 
+WHY = "(EvictionByEvictionAPI: launcher Pod p on node n was evicted)"
+LATE = a_condition("Synchronized", "False", "ShutdownTimedOut", "it did not obey")
 LAUNCHER_FAILED = a_condition("Synchronized", "False", "LauncherFailed", "not a disk image")
 
 
@@ -177,8 +204,25 @@ LAUNCHER_FAILED = a_condition("Synchronized", "False", "LauncherFailed", "not a 
             "run strategy is Always and the instance failed (LauncherFailed: not a disk image)",
         ),
         (queued(RERUN, STOP, START, **ACTED_ON), FAILED, "run strategy is RerunOnFailure and the instance failed"),
+        (
+            queued(RERUN, STOP, START, **ACTED_ON),
+            EVICTED,
+            f"run strategy is {RERUN} and the instance was evicted {WHY}",
+        ),
+        (ALWAYS, EVICTED, f"run strategy is Always and the instance succeeded {WHY}"),
+        (
+            ALWAYS,
+            a_vmi("Failed", ran=True, conditions=[LATE, DISRUPTED]),
+            f"run strategy is Always and the instance failed {WHY[:-1]}; ShutdownTimedOut: it did not obey)",
+        ),
     ],
-    ids=["with a reason", "although a restart is queued, which is our own"],
+    ids=[
+        "with a reason",
+        "although a restart is queued, which is our own",
+        "evicted",
+        "evicted, Always",
+        "evicted, late",
+    ],
 )
 def test_the_failure_of_a_run_is_in_the_event_of_its_deletion(
     vm: VirtualMachine, vmi: VirtualMachineInstance, because: str
@@ -188,9 +232,11 @@ def test_the_failure_of_a_run_is_in_the_event_of_its_deletion(
 
 
 def test_a_long_failure_message_leaves_room_in_the_event() -> None:
-    failure = a_condition("Synchronized", "False", "LauncherFailed", "x" * 10_000)
-    (step,) = decide(vm_world(a_vm(), a_vmi("Failed", ran=True, conditions=[failure]))).steps
-    assert len(step.because) < 700
+    failure, evicted = (
+        a_condition(kind, "True", "LauncherFailed", "x" * 10_000) for kind in ("Synchronized", "DisruptionTarget")
+    )
+    (step,) = decide(vm_world(a_vm(), a_vmi("Failed", ran=True, conditions=[failure, evicted]))).steps
+    assert len(step.because) < 950
 
 
 @pytest.mark.parametrize(("strategy", "seconds"), [("Always", 40.0), ("RerunOnFailure", 40.0), ("Once", None)], ids=str)

@@ -14,11 +14,17 @@ from controlplane.virt_controller.vm.decide import decide
 from controlplane.virt_controller.vm.status import derive_status
 from controlplane.virt_controller.vm.world import World
 from tests.controlplane.decision_table import check, render, steps
-from tests.controlplane.virt_controller.builders import VMI_UID, a_vm, a_vmi, vm_world
+from tests.controlplane.virt_controller.builders import VMI_UID, a_condition, a_vm, a_vmi, vm_world
 
 NONE = "no instance"
 PHASES = ("", "Pending", "Scheduling", "Scheduled", "Running", UNKNOWN, "WaitingForSync", "Succeeded", "Failed")
-STATES = (NONE, *(f"{phase or 'new'}{how}" for phase, how in product(PHASES, ("", ", going"))), "Failed, never ran")
+STATES = (
+    NONE,
+    *(f"{phase or 'new'}{how}" for phase, how in product(PHASES, ("", ", going"))),
+    "Succeeded, shut down",
+    "Succeeded, evicted",
+    "Failed, never ran",
+)
 START, STOP, STALE = {"action": "Start"}, {"action": "Stop", "uid": VMI_UID}, {"action": "Stop", "uid": "an older one"}
 PAUSED = {"action": "Start", "data": {"paused": "true"}}
 REQUESTS: dict[str, list[dict[str, Any]]] = {
@@ -39,12 +45,14 @@ def instance(state: str) -> VirtualMachineInstance | None:
     phase, _unused, how = state.partition(", ")
     phase = "" if phase == "new" else phase
     ran = (phase in (RUNNING, UNKNOWN) or is_final(phase)) and how != "never ran"
-    return a_vmi(phase, ran=ran, deleting=how == "going")
+    evicted = [a_condition("DisruptionTarget", "True", "EvictionByEvictionAPI")] if how == "evicted" else []
+    return a_vmi(phase, ran=ran, deleting=how == "going", conditions=evicted)
 
 
 def world(strategy: str, is_acted_on: bool, state: str, request: str) -> World:
     status = {"stateChangeRequests": REQUESTS[request], **({"runStrategy": strategy} if is_acted_on else {})}
-    return vm_world(a_vm(strategy, **status), instance(state))
+    is_pod_deleted = False if state.endswith("shut down") else None
+    return vm_world(a_vm(strategy, **status), instance(state), is_pod_deleted=is_pod_deleted)
 
 
 def done(*cell: Any) -> str:

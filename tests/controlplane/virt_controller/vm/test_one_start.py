@@ -9,10 +9,12 @@ from collections.abc import Callable
 
 import pytest
 
-from controlplane.api.objects.decode import decode_vm
+from controlplane.api.objects.decode import decode_vm, decode_vmi
+from controlplane.api.objects.resources import POD, Key
 from controlplane.engine.errors import Unavailable
 from controlplane.virt_api.subresources.lifecycle import PatchStatus, decide_stop
 from controlplane.virt_api.subresources.options import StopOptions
+from controlplane.virt_controller.vmi.world import pod_name
 from tests.controlplane.virt_controller.vm.stage import CREATE, OLD_STOP, START, VM, VMI, WEB, Stage
 from tests.support.store import Json
 
@@ -73,6 +75,45 @@ async def test_a_failed_run_is_repeated_once() -> None:
     assert stage.calls.count(CREATE) == 1
     assert stage.vmi["metadata"]["uid"] != first
     assert stage.requests == []
+
+
+@pytest.mark.parametrize("phase", ["Succeeded", "Failed"], ids=["the guest obeyed", "the guest was killed"])
+@pytest.mark.parametrize("pod", ["deleted", "gone"])
+async def test_an_evicted_run_is_repeated_whether_or_not_its_guest_obeyed(phase: str, pod: str) -> None:
+    """Nothing but the Pod shows the eviction yet."""
+    stage = Stage("RerunOnFailure", START)
+    await run_and_vanish(stage)
+    first = stage.vmi["metadata"]["uid"]
+    key = make_pod(stage, finalizers=["test/keep"] if pod == "deleted" else None)
+    stage.store.delete(POD, key)
+    end(stage, phase)
+    stage.next_leader()
+    await stage.come_to_rest()
+    assert stage.calls.count(CREATE) == 1
+    assert stage.vmi["metadata"]["uid"] != first
+    assert stage.requests == []
+
+
+async def test_a_guest_that_shut_down_stays_off_though_its_pod_is_deleted_later() -> None:
+    stage = Stage("RerunOnFailure", START)
+    await run_and_vanish(stage)
+    key = make_pod(stage)
+    end(stage, "Succeeded")
+    stage.next_leader()
+    await stage.come_to_rest()
+    stage.store.delete(POD, key)
+    await stage.come_to_rest()
+    assert stage.store.find(VMI, WEB) is None
+    assert CREATE not in stage.calls
+
+
+def make_pod(stage: Stage, finalizers: list[str] | None = None) -> Key:
+    """Create the launcher Pod that has the guest."""
+    key = Key("default", pod_name(decode_vmi(stage.vmi), 1))
+    body = {"metadata": {"name": key.name, "finalizers": finalizers}, "spec": {}}
+    uid = stage.store.create(POD, "default", body)["metadata"]["uid"]
+    stage.patch_vmi({"activePods": {uid: "node-1"}})
+    return key
 
 
 def stop(stage: Stage) -> None:

@@ -23,6 +23,8 @@ from tests.controlplane.virt_controller.vm.scenes import PAUSED, PAUSED_BEFORE, 
 START, STOP, STOP_ANY = {"action": "Start"}, {"action": "Stop", "uid": VMI_UID}, {"action": "Stop"}
 STOP_OTHER = {"action": "Stop", "uid": "another"}
 RUNNING = a_vmi("Running")
+DISRUPTED = [{"type": "DisruptionTarget", "status": "True"}]
+EVICTED = a_vmi("Succeeded", conditions=DISRUPTED)
 
 
 def queued(*queue: dict[str, Any], strategy: str = "Manual", vmi: Any = None) -> World:
@@ -58,13 +60,19 @@ def test_which_requests_are_done(world: World, is_stale: bool, is_answered: bool
         ("RerunOnFailure", a_vmi("Failed"), (), True),
         ("RerunOnFailure", a_vmi("Failed", deleting=True), (), False),
         ("RerunOnFailure", a_vmi("Succeeded"), (), False),
+        ("RerunOnFailure", EVICTED, (), True),
+        ("RerunOnFailure", EVICTED, (STOP,), False),
+        ("RerunOnFailure", a_vmi("Running", conditions=DISRUPTED), (), False),
+        ("Always", EVICTED, (), False),
+        ("Manual", EVICTED, (), False),
+        ("Once", EVICTED, (), False),
         ("RerunOnFailure", RUNNING, (), False),
         ("RerunOnFailure", a_vmi("Failed"), (STOP,), False),
         ("Always", a_vmi("Failed"), (), False),
         ("Manual", a_vmi("Failed"), (), False),
     ],
 )
-def test_only_a_failed_run_under_rerun_on_failure_requests_another(
+def test_only_a_failed_or_evicted_run_under_rerun_on_failure_requests_another(
     strategy: str, own: Any, queue: tuple[dict[str, Any], ...], is_needed: bool
 ) -> None:
     assert needs_rerun_request(queued(*queue, strategy=strategy, vmi=own), own) is is_needed

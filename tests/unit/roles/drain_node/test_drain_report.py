@@ -111,3 +111,26 @@ def test_migrations_of_this_run_without_progress_are_cancelled(drain: str, machi
 )
 def test_machines_left_behind_are_reported(drain: str, how: str, then: str) -> None:
     assert value(drain, "{{ [__drain_node_is_how, __drain_node_then | trim] }}") == [how, then]
+
+
+def unmovable(name: str, strategy: str) -> dict[str, str]:
+    return {"namespace": "default", "name": name, "reason": f"why {name}", "eviction_strategy": strategy}
+
+
+def test_machines_that_are_shut_down_are_named_and_no_others() -> None:
+    machines = [
+        unmovable(name, strategy)
+        for name, strategy in (
+            ("none", "None"),
+            ("kept", "LiveMigrate"),
+            ("if-possible", "LiveMigrateIfPossible"),
+            ("theirs", "External"),
+            ("unset", ""),
+        )
+    ]
+    variables = role_variables("drain_node") | DEFAULT | {"__drain_node_moved": {"unmovable": machines}}
+    text = Host(ROLES / "drain_node", variables).value("{{ __drain_node_evictable_text | trim }}")
+    named = "default/none: why none; default/if-possible: why if-possible; default/unset: why unset."
+    assert named in text
+    assert "RerunOnFailure" in text
+    assert not any(name in text for name in ("kept", "theirs"))

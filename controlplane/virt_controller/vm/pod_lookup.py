@@ -1,0 +1,43 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Whether the launcher Pod of a run that has succeeded was deleted, as the API server says. It decides nothing."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from controlplane.api.objects.decode import decode
+from controlplane.api.objects.pod import Pod
+from controlplane.api.objects.resources import POD, Key
+from controlplane.api.objects.vmi.instance import VirtualMachineInstance
+from controlplane.engine.errors import NotFound
+from controlplane.engine.ports import Api
+from controlplane.virt_controller.vmi.controller_state import pod_keys
+
+
+class PodLookup:
+    """The last answer for each VMI, by key and UID. A restart loses it, and the API server is asked again."""
+
+    def __init__(self, api: Api) -> None:
+        self._api = api
+        self._deleted: dict[Key, tuple[str, bool]] = {}
+
+    def is_deleted(self, key: Key, uid: str) -> bool | None:
+        """Return the answer for this VMI; None if the API server was not asked."""
+        known_uid, is_deleted = self._deleted.get(key, ("", False))
+        return is_deleted if known_uid == uid else None
+
+    def forget(self, key: Key) -> None:
+        self._deleted.pop(key, None)
+
+    async def read(self, vmi: VirtualMachineInstance) -> None:
+        """Read the Pod that had the guest. Before its VMI is deleted, the control plane does not delete it."""
+        granted = vmi.status.active_pods
+        is_deleted = bool(granted)
+        for key in pod_keys(vmi):
+            with suppress(NotFound):
+                pod = decode(await self._api.get(POD, key), Pod)
+                if pod.uid in granted:
+                    is_deleted = pod.is_deleting
+        self._deleted[vmi.metadata.key] = vmi.metadata.uid, is_deleted
