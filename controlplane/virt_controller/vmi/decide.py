@@ -16,7 +16,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from kubevirt_api import condition_types
-from kubevirt_api.names import NODE_NAME, VM_FINALIZER, VMI_FINALIZER
+from kubevirt_api.names import EVICTED_BY, EVICTION_IN_PROGRESS, NODE_NAME, VM_FINALIZER, VMI_FINALIZER
 
 from controlplane.api.objects import conditions
 from controlplane.api.objects.phase import (
@@ -40,6 +40,7 @@ from controlplane.virt_controller.vmi.world import (
     Action,
     AddFinalizer,
     AdoptPod,
+    AnnotateEviction,
     CommitMigration,
     ConfirmNode,
     ConfirmPodsAbsent,
@@ -135,7 +136,8 @@ def _watch(world: World) -> Plan[Action]:
     if pod is not None:
         if not is_adopted(pod, world.vmi):
             return _adopt(pod)
-        return Plan((*_set_unpaused(world, pod), *_label(world, world.vmi.status.node_name).steps))
+        of_pod = (*_set_unpaused(world, pod), *_annotate_eviction(world, pod))
+        return Plan((*of_pod, *_label(world, world.vmi.status.node_name).steps))
     return _look_for_proof(world)
 
 
@@ -207,6 +209,20 @@ def _set_unpaused(world: World, pod: Pod) -> tuple[IndependentActions[Action], .
     return (
         IndependentActions((SetUnpausedCondition(pod.metadata.name, pod.uid, because="its guest has moved there"),)),
     )
+
+
+def _annotate_eviction(world: World, pod: Pod) -> tuple[IndependentActions[Action], ...]:
+    """Tell a descheduler that the eviction of this Pod was accepted and is carried out by a migration.
+
+    A value of somebody else stays when the guest does not leave.
+    """
+    status, value = world.vmi.status, pod.metadata.annotations.get(EVICTION_IN_PROGRESS)
+    is_leaving = bool(status.evacuation_node_name) and status.evacuation_node_name == pod.spec.node_name
+    if pod.is_deleting or pod.is_over or is_leaving is (value == EVICTED_BY):
+        return ()
+    because = "its guest is to leave the node" if is_leaving else "its guest stays"
+    new = EVICTED_BY if is_leaving else None
+    return (IndependentActions((AnnotateEviction(pod.metadata.name, pod.uid, new, because=because),)),)
 
 
 def _label(world: World, node: str) -> Plan[Action]:

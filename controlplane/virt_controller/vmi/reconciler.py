@@ -12,7 +12,15 @@ from typing import Any, assert_never
 
 import msgspec
 from kubevirt_api import condition_types
-from kubevirt_api.names import CREATED_BY, LAUNCHER_ROLE, NODE_NAME, ROLE, VM_FINALIZER, VMI_FINALIZER
+from kubevirt_api.names import (
+    CREATED_BY,
+    EVICTION_IN_PROGRESS,
+    LAUNCHER_ROLE,
+    NODE_NAME,
+    ROLE,
+    VM_FINALIZER,
+    VMI_FINALIZER,
+)
 
 from controlplane.api.admission.validate.check import check_instance
 from controlplane.api.objects.claim import claim_names
@@ -46,6 +54,7 @@ from controlplane.virt_controller.vmi.world import (
     Action,
     AddFinalizer,
     AdoptPod,
+    AnnotateEviction,
     CommitMigration,
     ConfirmNode,
     ConfirmPodsAbsent,
@@ -142,7 +151,7 @@ class VmiReconciler:
                     finalizer for finalizer in vmi.metadata.finalizers if finalizer not in (VMI_FINALIZER, VM_FINALIZER)
                 ]
                 await self._patch(vmi, {"metadata": {"finalizers": finalizers or None}})
-            case CreatePod() | DeletePod() | AdoptPod() | SetUnpausedCondition():
+            case CreatePod() | DeletePod() | AdoptPod() | SetUnpausedCondition() | AnnotateEviction():
                 await self._write_pod(world, action)
             case LabelNode():
                 await self._patch(vmi, {"metadata": {"labels": {NODE_NAME: action.node}}})
@@ -158,7 +167,9 @@ class VmiReconciler:
             case _:
                 assert_never(action)
 
-    async def _write_pod(self, world: World, action: CreatePod | DeletePod | AdoptPod | SetUnpausedCondition) -> None:
+    async def _write_pod(
+        self, world: World, action: CreatePod | DeletePod | AdoptPod | SetUnpausedCondition | AnnotateEviction
+    ) -> None:
         match action:
             case CreatePod():
                 await self._create(world, action)
@@ -168,6 +179,10 @@ class VmiReconciler:
                 await self._adopt(world, action)
             case SetUnpausedCondition():
                 await self._set_unpaused(world, action)
+            case AnnotateEviction():
+                key = Key(world.vmi.metadata.namespace, action.name)
+                patch = {"metadata": {"annotations": {EVICTION_IN_PROGRESS: action.value}}}
+                await self._api.patch(POD, key, patch, uid=action.uid)
             case _:
                 assert_never(action)
 

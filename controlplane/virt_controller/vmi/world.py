@@ -234,6 +234,16 @@ class SetUnpausedCondition:
 
 
 @dataclass(frozen=True, slots=True)
+class AnnotateEviction:
+    """Set or remove the annotation of a Pod by which a descheduler knows that its guest is leaving."""
+
+    name: str
+    uid: str
+    value: str | None
+    because: str
+
+
+@dataclass(frozen=True, slots=True)
 class DeletePod:
     name: str
     uid: str
@@ -284,6 +294,7 @@ Action = (
     | CreatePod
     | AdoptPod
     | SetUnpausedCondition
+    | AnnotateEviction
     | DeletePod
     | LabelNode
     | GrantStart

@@ -82,11 +82,14 @@ def a_pod(
     conditions: tuple[Json, ...] = (),
     has_kvm: bool = False,
     gates: tuple[str, ...] = (),
+    annotations: Json | None = None,
     **status: Any,
 ) -> Pod:
     meta: Json = {"name": pod_name(a_vmi(), attempt), "namespace": "default", "uid": uid}
     meta["labels"] = {ROLE: LAUNCHER_ROLE} if labels is None else labels
     owner = {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachineInstance", "controller": True}
+    if annotations:
+        meta["annotations"] = annotations
     if owner_name is not None:
         meta["ownerReferences"] = [{**owner, "name": owner_name, "uid": VMI_UID}]
     if deleting:

@@ -52,11 +52,15 @@ UNLABELLED = a_vmi("Running", **GRANTED)
 PAUSED = a_vmi("Running", node="node-1", conditions=[a_condition("Paused", "True")], **GRANTED)
 UNKNOWN = a_vmi("Unknown", node="node-1", **GRANTED)
 ENDING = a_vmi("Running", deleting=True, **GRANTED)
+LEAVING = a_vmi("Running", node="node-1", evacuationNodeName="node-1", **GRANTED)
+LEAVING_BEFORE = a_vmi("Running", node="node-1", evacuationNodeName="node-9", **GRANTED)
 ENDING_EARLY = a_vmi("Scheduling", attempt=1, deleting=True)
 ENDING_UNKNOWN = a_vmi("Unknown", deleting=True, **GRANTED)
 FAILED, FAILED_ELSEWHERE = a_vmi("Failed", **GRANTED), a_vmi("Failed", **OTHER_GRANT)
 ENDING_FAILED = a_vmi("Failed", deleting=True)
 
+EVICTING = "descheduler.alpha.kubernetes.io/eviction-in-progress"
+TOLD, TOLD_BY_OTHERS = (a_running_pod(annotations={EVICTING: who}) for who in ("kubevirt", "me"))
 UP, GOING, OVER = a_running_pod(), a_running_pod(deleting=True), a_pod("Failed")
 BOUND = a_pod(node="node-1")
 CRASHED = a_pod("Running", node="node-1", compute={"terminated": {"exitCode": 1}})
@@ -116,6 +120,17 @@ TABLE: dict[str, tuple[World, str]] = {
     "running, label of another node": (vmi_world(a_vmi("Running", node="node-2", **GRANTED), UP), "LabelNode"),
     "running, Pod names another owner": (vmi_world(RUNNING, a_running_pod(owner_name="other")), "AdoptPod"),
     "running, Pod lost its label": (vmi_world(RUNNING, STRIPPED), "AdoptPod"),
+    "to leave": (vmi_world(LEAVING, UP), "AnnotateEviction"),
+    "to leave, a descheduler knows": (vmi_world(LEAVING, TOLD), ""),
+    "to leave, another value": (vmi_world(LEAVING, TOLD_BY_OTHERS), "AnnotateEviction"),
+    "to leave, Pod going": (vmi_world(LEAVING, GOING), ""),
+    "to leave another node": (vmi_world(LEAVING_BEFORE, UP), ""),
+    "it stays": (vmi_world(RUNNING, TOLD), "AnnotateEviction"),
+    "it stays, somebody else's value": (vmi_world(RUNNING, TOLD_BY_OTHERS), ""),
+    "to leave before it runs": (
+        vmi_world(a_vmi("Scheduled", evacuationNodeName="node-1", **GRANTED), UP),
+        "AnnotateEviction LabelNode",
+    ),
     "migrated": (vmi_world(RUNNING, MIGRATED), "SetUnpausedCondition"),
     "migrated, no node label": (vmi_world(UNLABELLED, MIGRATED), "SetUnpausedCondition LabelNode"),
     "migrated, gate is false": (vmi_world(RUNNING, NOT_YET), "SetUnpausedCondition"),
