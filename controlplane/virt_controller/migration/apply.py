@@ -31,6 +31,7 @@ from controlplane.engine.errors import AlreadyExists, Conflict, Invalid, NotFoun
 from controlplane.engine.ports import Api, Clock
 from controlplane.engine.read_your_writes import ReadYourWritesCache
 from controlplane.virt_controller.migration.controller_state import ControllerState, version_of
+from controlplane.virt_controller.migration.events import unschedulable_event
 from controlplane.virt_controller.migration.hand_over import failed_state_patch, hand_over_state, replace_state_patch
 from controlplane.virt_controller.migration.policy import Policies
 from controlplane.virt_controller.migration.unfinished_migrations import UnfinishedMigrations
@@ -48,6 +49,7 @@ from controlplane.virt_controller.migration.world import (
     LabelTarget,
     RemoveFinalizer,
     RemoveTargetLabel,
+    ReportUnschedulable,
     RequestAbort,
     World,
     is_made_for,
@@ -92,6 +94,8 @@ class MigrationWriter:
                 await self.patch(world, {"metadata": {"finalizers": finalizers or None}})
             case CreateTarget():
                 await self._create(world)
+            case ReportUnschedulable():
+                self._report_unschedulable(world)
             case DeleteTarget():
                 await self._delete_target(world, action)
             case DeleteSource():
@@ -148,6 +152,11 @@ class MigrationWriter:
             raise Conflict(str(error)) from error
         self._state.note_target_created(world.migration)
         self._record(world, "SuccessfulCreate", f"Created the migration's target pod {name}")
+
+    def _report_unschedulable(self, world: World) -> None:
+        event = unschedulable_event(world)
+        self._events.record(regarding(world), event.kind, event.reason, event.message, occurrence=world.uid)
+        self._state.note_unschedulable_reported(world.migration)
 
     async def _hand_over(self, world: World, pod: Pod) -> None:
         """Replace the VMI's migrationState. LabelTarget writes the label for other clients later."""

@@ -34,10 +34,12 @@ class ControllerState:
     def __init__(self) -> None:
         self._by_migration: dict[Key, ConfirmedReads] = {}
         self._target_created: dict[Key, str] = {}
+        self._unschedulable_reported: dict[Key, str] = {}
 
     def forget(self, key: Key) -> None:
         self._by_migration.pop(key, None)
         self._target_created.pop(key, None)
+        self._unschedulable_reported.pop(key, None)
 
     def of(self, migration: VirtualMachineInstanceMigration) -> ConfirmedReads:
         """Return the confirmations for the current version of the migration."""
@@ -59,6 +61,16 @@ class ControllerState:
     def has_created_target(self, migration: VirtualMachineInstanceMigration) -> bool:
         meta = migration.metadata
         return self._target_created.get(Key(meta.namespace, meta.name)) == meta.uid
+
+    def note_unschedulable_reported(self, migration: VirtualMachineInstanceMigration) -> None:
+        """Note that an Event says that no node fits the target Pod."""
+        self._unschedulable_reported[Key(migration.metadata.namespace, migration.metadata.name)] = (
+            migration.metadata.uid
+        )
+
+    def has_reported_unschedulable(self, migration: VirtualMachineInstanceMigration) -> bool:
+        meta = migration.metadata
+        return self._unschedulable_reported.get(Key(meta.namespace, meta.name)) == meta.uid
 
 
 def version_of(vmi: VirtualMachineInstance | None) -> str:

@@ -52,6 +52,7 @@ from controlplane.virt_controller.migration.world import (
     LabelTarget,
     RemoveFinalizer,
     RemoveTargetLabel,
+    ReportUnschedulable,
     RequestAbort,
     World,
 )
@@ -82,6 +83,8 @@ def _begin(world: World) -> Plan[Action]:
 def _wait(world: World) -> Plan[Action]:
     if world.target is None:
         return Plan((_confirm_pod_absent(world.target_pod),))
+    if world.is_unschedulable and not world.is_unschedulable_reported:
+        return Plan((ReportUnschedulable(because="no node fits its target Pod yet"),))
     remaining = seconds_left(world)
     if remaining is not None:  # meanwhile, other migrations may begin to wait, and nothing enqueues this one
         remaining = min(remaining, BLOCKING_SECONDS + 1.0)

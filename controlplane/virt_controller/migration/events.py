@@ -7,10 +7,14 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
+from kubevirt_api.condition_types import POD_SCHEDULED
+
+from controlplane.api.objects import conditions
 from controlplane.api.objects.migration import FAILED, SUCCEEDED
 from controlplane.api.objects.migration import VirtualMachineInstanceMigrationStatus as Status
+from controlplane.api.objects.pod import sanitize
 from controlplane.engine.plan import RefusedStep
-from controlplane.virt_controller.migration.status import UNSCHEDULABLE, UNSCHEDULABLE_BLOCKS_OTHERS, why_failed
+from controlplane.virt_controller.migration.status import why_failed
 from controlplane.virt_controller.migration.world import (
     Action,
     CreateTarget,
@@ -31,6 +35,14 @@ class MigrationEvent(NamedTuple):
     message: str
 
 
+def unschedulable_event(world: World) -> MigrationEvent:
+    """Return the Event for a target Pod that no node fits. A time-out comes later: a node may become free."""
+    scheduled = None if world.target is None else conditions.find(world.target.status.conditions, POD_SCHEDULED)
+    cause = sanitize(scheduled.message) if scheduled is not None else ""
+    message = f"No node fits target Pod {world.target_pod} yet" + (f": {cause}" if cause else "")
+    return MigrationEvent("Warning", "migrationTargetPodUnschedulable", message)
+
+
 def end_events(world: World, status: Status) -> list[MigrationEvent]:
     """Return the Events for a status that ends the migration; none if it has not ended or had ended before."""
     if status.phase == world.migration.status.phase:
@@ -41,8 +53,6 @@ def end_events(world: World, status: Status) -> list[MigrationEvent]:
         return []
     why = why_failed(world)
     events = [MigrationEvent("Warning", "FailedMigration", f"The guest stays where it is: {why}")]
-    if why in (UNSCHEDULABLE, UNSCHEDULABLE_BLOCKS_OTHERS):
-        events.insert(0, MigrationEvent("Warning", "migrationTargetPodUnschedulable", why))
     if world.is_cancelled:
         events.append(MigrationEvent("Normal", "SuccessfulAbortMigration", "The migration was cancelled"))
     return events

@@ -113,6 +113,7 @@ class MigrationReconciler:
             now=self._clock.now(),
             configuration=configuration,
             has_created_target=self._state.has_created_target(migration),
+            is_unschedulable_reported=self._state.has_reported_unschedulable(migration),
             is_vmi_confirmed=self._state.is_confirmed(migration, vmi),
             absent=frozenset(reads.absent),
         )

@@ -52,6 +52,8 @@ class World:
     configuration: KubeVirtConfiguration = DEFAULTS
     has_created_target: bool = False
     """This process created the target Pod, or its create got AlreadyExists."""
+    is_unschedulable_reported: bool = False
+    """This process recorded an Event that no node fits the target Pod."""
     deletes_sent: frozenset[str] = frozenset()
     """UIDs of the migration and its Pods whose deletion was accepted and is not in the cache yet."""
     is_vmi_confirmed: bool = False
@@ -189,6 +191,13 @@ class CreateTarget:
 
 
 @dataclass(frozen=True, slots=True)
+class ReportUnschedulable:
+    """Record an Event: no node fits the target Pod yet."""
+
+    because: str
+
+
+@dataclass(frozen=True, slots=True)
 class HandOver:
     """Write the VMI's migrationState: both virt-handlers act on it."""
 
@@ -268,6 +277,7 @@ Action = (
     AddFinalizer
     | RemoveFinalizer
     | CreateTarget
+    | ReportUnschedulable
     | HandOver
     | RequestAbort
     | FailMigration
