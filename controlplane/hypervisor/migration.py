@@ -25,6 +25,8 @@ MOST_SECONDS = 7 * 86400.0
 """Deadline of a migration. Callers end it much earlier."""
 _IDENTITY = re.compile(r' pod="([^"<>&]{1,64})" epoch="([0-9]{1,9})" ', re.ASCII)
 MIB = 1 << 20
+MOST_BANDWIDTH = (2**63 - 1) // MIB
+"""MiB in a second: what libvirt and QEMU can count."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +72,7 @@ async def migrate(guest: Domain, target: Connection, options: Options) -> Domain
     if options.auto_converge:
         flags |= libvirt.VIR_MIGRATE_AUTO_CONVERGE
     if options.bytes_per_second:
-        parameters[libvirt.VIR_MIGRATE_PARAM_BANDWIDTH] = max(1, options.bytes_per_second // MIB)
+        parameters[libvirt.VIR_MIGRATE_PARAM_BANDWIDTH] = min(max(1, options.bytes_per_second // MIB), MOST_BANDWIDTH)
     return await target.receive(guest, parameters, flags, deadline_seconds=MOST_SECONDS)
 
 

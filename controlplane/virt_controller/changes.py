@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 
 import msgspec
-from kubevirt_api.names import SCHEDULABLE
+from kubevirt_api.names import DOMAIN, SCHEDULABLE
 
 from controlplane.api.objects.meta import Node as Struct
 from controlplane.api.objects.meta import ObjectMeta
@@ -19,6 +19,8 @@ from controlplane.kube.cache import PartialObject
 
 BY_NODE = "node"
 """Index of VMIs by status.nodeName; "" for VMIs without a node."""
+BY_VMI_NAME = "vmi name"
+"""Index of launcher Pods by the names of their VMIs, whichever UID these have."""
 
 
 class _Spec(Struct, frozen=True, kw_only=True):
@@ -91,6 +93,18 @@ def controlling_vmis(key: Key, raw: bytes) -> list[Key]:
     owners = meta_of(raw).owner_references
     kind = VIRTUAL_MACHINE_INSTANCE.kind
     return [Key(key.namespace, owner.name) for owner in owners if owner.controller and owner.kind == kind]
+
+
+def vmis_named(meta: ObjectMeta) -> list[Key]:
+    """Return the VMIs that a Pod names: as its controller (the garbage collector may remove it) and as its domain."""
+    names = {owner.name for owner in meta.owner_references if owner.kind == VIRTUAL_MACHINE_INSTANCE.kind}
+    names |= {meta.annotations.get(DOMAIN, "")} - {""}
+    return [Key(meta.namespace, name) for name in sorted(names)]
+
+
+def by_vmi_name(pod: PartialObject) -> Iterable[str]:
+    """Return the values of a Pod in BY_VMI_NAME."""
+    return map(str, vmis_named(meta_of(pod.raw)))
 
 
 def vmis_without_node_on_spec_change(vmis: Cache) -> Callable[[Key, bytes | None, bytes | None], Iterator[Key]]:

@@ -195,8 +195,11 @@ options:
         type: str
   wait_for_claims:
     description:
-      - With O(state=absent) and O(wait=true), also wait until the PersistentVolumeClaims of its DataVolumes are gone. Those of
-        O(data_volume_templates) are deleted with the VirtualMachine. Claims that it only uses stay, and are not waited for.
+      - How long to wait, with O(state=absent) and O(wait=true). It deletes nothing.
+      - The cluster itself deletes the DataVolumes of O(data_volume_templates), with their PersistentVolumeClaims, when their
+        VirtualMachine is deleted, with this option and without it. With V(true) the task also waits until these claims are
+        gone.
+      - Any other claim stays, and is not waited for.
       - A second run after a timeout does not wait for the claims if the VirtualMachine is gone.
       - Needs the right to read PersistentVolumeClaims and DataVolumes.
     type: bool
@@ -314,7 +317,79 @@ EXAMPLES = r"""
     wait_timeout: 900
     fail_fast: false
 
-- name: Stop it, and wait until the guest has shut down
+- name: Create a machine with an SSH key and network data for its cloud-init
+  virtops.kubevirt.kubevirt_vm:
+    name: login
+    namespace: default
+    memory: 256Mi
+    image: localhost/virtops/test-guest:0.1.0
+    cloud_init:
+      user_data: |
+        #cloud-config
+        hostname: login
+        ssh_authorized_keys:
+          - ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ3NUnZ6xVwvKVhVQnYuFeuKVlpRXGpYTAgHVXCqNWpV admin@example.org
+      network_data: |
+        version: 2
+        ethernets:
+          pods:
+            match:
+              driver: virtio_net
+            dhcp4: true
+            nameservers:
+              search: [example.org]
+    wait: true
+
+- name: Create a claim for data that outlives the machine
+  kubernetes.core.k8s:
+    definition:
+      apiVersion: v1
+      kind: PersistentVolumeClaim
+      metadata:
+        name: login-data
+        namespace: default
+      spec:
+        accessModes: [ReadWriteOnce]
+        resources:
+          requests:
+            storage: 1Gi
+
+- name: Add the claim as a disk of the machine
+  virtops.kubevirt.kubevirt_vm:
+    name: login
+    namespace: default
+    disks:
+      - name: data
+        disk:
+          bus: virtio
+    volumes:
+      - name: data
+        persistentVolumeClaim:
+          claimName: login-data
+
+- name: Create a machine that is ready when its web server responds, and restarts when its guest hangs
+  virtops.kubevirt.kubevirt_vm:
+    name: shop
+    namespace: default
+    memory: 256Mi
+    image: localhost/virtops/test-guest:0.1.0
+    cloud_init:
+      user_data: |
+        #cloud-config
+        runcmd:
+          - httpd -p 8080 -h /tmp
+    spec:
+      readinessProbe:
+        httpGet:
+          port: 8080
+        periodSeconds: 5
+      livenessProbe:
+        guestAgentPing: {}
+        initialDelaySeconds: 60
+        failureThreshold: 5
+    wait: true
+
+- name: Stop a machine, and wait until its guest has shut down
   virtops.kubevirt.kubevirt_vm:
     name: web
     namespace: default
@@ -361,7 +436,7 @@ EXAMPLES = r"""
         state: absent
     wait: true
 
-- name: Delete a virtual machine, and wait until its claims are gone
+- name: Delete a virtual machine, and wait until the claims of its DataVolumes are gone
   virtops.kubevirt.kubevirt_vm:
     name: web
     namespace: default
@@ -430,7 +505,9 @@ duration:
   type: float
   sample: 1.6
 results:
-  description: One entry per VirtualMachine, in the order of O(vms).
+  description: >-
+    One entry per VirtualMachine, in the order of O(vms). An entry is what a task for this machine alone would return, as in the
+    C(results) of a loop.
   returned: with O(vms), also on failure
   type: list
   elements: dict

@@ -252,7 +252,9 @@ duration:
   type: float
   sample: 1.6
 results:
-  description: One entry per VirtualMachineInstance, in the order of O(vmis).
+  description: >-
+    One entry per VirtualMachineInstance, in the order of O(vmis). An entry is what a task for this instance alone would return,
+    as in the C(results) of a loop.
   returned: with O(vmis), also on failure
   type: list
   elements: dict

@@ -18,10 +18,13 @@ from typing import Any
 
 from kubevirt_api import names
 
+from controlplane.api.admission.fields import asks_for_nothing
+from controlplane.api.admission.known_fields import INFERABLE
 from controlplane.api.objects import quantity
 from controlplane.api.objects.guest_memory import amount_in_bytes, refuse_room
 from controlplane.api.objects.kubevirt import STAGE, KubeVirtConfiguration
 from controlplane.api.objects.meta import Quantity
+from controlplane.api.objects.vm import VirtualMachineSpec
 from controlplane.api.objects.vmi.domain import MAX_VCPUS
 from controlplane.api.vmi_label import vmi_label_value
 
@@ -36,7 +39,6 @@ PROBE_NUMBERS = {"timeoutSeconds": 1, "periodSeconds": 10, "successThreshold": 1
 """Kubernetes' defaults for a Pod. A VMI has them explicitly, as upstream's does."""
 MOST_ROOM = 512 << 30
 """Limit of a default maxGuest, in bytes. It fits into 40-bit addresses, the least that supported processors have."""
-MOST_SOCKETS = 2**31 - 1  # limit of the field's type: a quantity like 1e99 could not be encoded
 
 
 def default_vm(vm: Json, configuration: KubeVirtConfiguration, seed: str | None) -> Json:
@@ -45,12 +47,20 @@ def default_vm(vm: Json, configuration: KubeVirtConfiguration, seed: str | None)
     seed: unique per object; at creation, firmware UUID and serial number are derived from it. None after creation.
     """
     filled = copy.deepcopy(vm)
+    _leave_out_uninferable(_inside(filled, "spec"))
     spec = _inside(_inside(_inside(filled, "spec"), "template"), "spec")
     _placement(spec, configuration)
     if seed is not None:
         _identity(_inside(spec, "domain"), seed, serial=True)
         _finalizer(filled, names.VM_FINALIZER)
     return vm if filled == vm else filled
+
+
+def _leave_out_uninferable(spec: Json) -> None:
+    """Remove references that are to be inferred from a volume or left out, as upstream where a volume names nothing."""
+    for name in INFERABLE[VirtualMachineSpec.__name__]:
+        if isinstance(spec.get(name), dict) and asks_for_nothing(VirtualMachineSpec, name, spec[name]):
+            del spec[name]
 
 
 def default_instance(vmi: Json, configuration: KubeVirtConfiguration, seed: str) -> Json:
@@ -72,6 +82,26 @@ def default_migration(migration: Json, _unused: KubeVirtConfiguration, seed: str
     if seed is not None:
         _finalizer(filled, names.MIGRATION_FINALIZER)
     return migration if filled == migration else filled
+
+
+def attach_devices(spec: Any, *path: str) -> Any:
+    """Return a spec whose machine, at this path in it, has the disks and the interface that it gets by default.
+
+    Rules about them are checked on that. Nothing of the given spec is changed.
+    """
+    if not isinstance(spec, dict):
+        return spec
+    if path:
+        step, *rest = path
+        return {**spec, step: attach_devices(spec[step], *rest)} if step in spec else spec
+    domain = spec.get("domain")
+    devices = domain.get("devices") if isinstance(domain, dict) else None
+    if not isinstance(domain, dict) or not isinstance(devices, dict | None):
+        return spec
+    devices = {**(devices or {})}
+    filled = {**spec, "domain": {**domain, "devices": devices}}
+    _attach(filled, devices)
+    return filled
 
 
 def _spec(spec: Json, configuration: KubeVirtConfiguration) -> None:
@@ -180,27 +210,33 @@ def _max_guest(domain: Json, configuration: KubeVirtConfiguration) -> None:
 def _sockets(cpus: Quantity | None) -> int:
     try:
         count = quantity.to_whole(cpus) if isinstance(cpus, str | int | float) and cpus else 1
-        return min(max(count, 1), MOST_SOCKETS)
+        return min(max(count, 1), MAX_VCPUS)  # what no node has is the scheduler's to say, by the Pod's request
     except ValueError:
         return 1  # validation reports it
 
 
 def _devices(spec: Json) -> None:
     devices = _inside(_inside(spec, "domain"), "devices")
-    volumes = _objects(spec, "volumes")
-    for image in (_seen(volume, "containerDisk") for volume in volumes):
+    for image in (_seen(volume, "containerDisk") for volume in _objects(spec, "volumes")):
         if isinstance(image.get("image"), str):
             _absent(image, "imagePullPolicy", pull_policy(image["image"]))
-    disks = devices.get("disks") or []
-    named = [disk.get("name") for disk in _objects(devices, "disks")]
-    names_of_volumes = (volume.get("name") for volume in volumes)
-    added = [{"name": name} for name in names_of_volumes if isinstance(name, str) and name not in named]
-    if added and isinstance(disks, list):
-        devices["disks"] = [*disks, *added]
+    _attach(spec, devices)
     for disk in _objects(devices, "disks"):
         _disk(disk)
     if devices.get("watchdog") is not None:
         _absent(_inside(_seen(devices, "watchdog"), "i6300esb"), "action", WATCHDOG_ACTION)
+
+
+def _attach(spec: Json, devices: Json) -> None:
+    """Add a disk for each volume without one, and the Pod's network. Replaces lists, and changes none."""
+    disks = devices.get("disks") or []
+    named = [disk.get("name") for disk in _objects(devices, "disks")]
+    names_of_volumes = dict.fromkeys(
+        name for volume in _objects(spec, "volumes") if isinstance(name := volume.get("name"), str)
+    )
+    added = [{"name": name} for name in names_of_volumes if name not in named]
+    if added and isinstance(disks, list):
+        devices["disks"] = [*disks, *added]
     needs_interface = devices.get("autoattachPodInterface") is not False
     if needs_interface and not spec.get("networks") and not devices.get("interfaces"):
         spec["networks"] = [{"name": "default", "pod": {}}]

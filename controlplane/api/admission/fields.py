@@ -49,11 +49,11 @@ def _object(value: Any, kind: type[Struct], path: str) -> Iterator[Problem]:
         if name in built:
             if member is not None:
                 yield from _value(member, built[name][0], below(path, name))
-        elif name in known_fields.TOLERATED.get(kind.__name__, ()):
+        elif asks_for_nothing(kind, name, member):
             continue
         elif name not in unbuilt:
             yield unknown(name, path, [*built, *unbuilt])
-        elif not _asks_for_nothing(kind, name, member):
+        else:
             message = known_fields.ELSEWHERE.get((kind.__name__, name)) or _not_built(value, kind, name)
             yield Problem(below(path, name), f"known to KubeVirt, {message}", "FieldValueNotSupported")
     for name, (_unused, required) in built.items():
@@ -61,10 +61,25 @@ def _object(value: Any, kind: type[Struct], path: str) -> Iterator[Problem]:
             yield Problem(below(path, name), "is required; set it", "FieldValueRequired")
 
 
-def _asks_for_nothing(kind: type[Struct], name: str, value: Any) -> bool:
+def asks_for_nothing(kind: type[Struct], name: str, value: Any) -> bool:
+    """Tell whether a field that the type does not have is known and has no effect with this value."""
+    if name in known_fields.TOLERATED.get(kind.__name__, ()):
+        return True
+    if name not in known_fields.UNBUILT.get(kind.__name__, ()):
+        return False
+    if name in known_fields.INFERABLE.get(kind.__name__, ()) and _is_inferred_at_will(value):
+        return True
     if value == {}:
         return kind.__name__ in known_fields.EMPTY_ALLOWED
     return value in (None, "", []) or (value is False and name in known_fields.OFF_WHEN_FALSE)
+
+
+def _is_inferred_at_will(value: Any) -> bool:
+    """Tell whether a reference is to be left out where a volume does not say what to refer to. Here none ever does."""
+    if not isinstance(value, dict) or not isinstance(value.get("inferFromVolume"), str):
+        return False
+    is_named = bool(value.get("name") or value.get("revisionName"))
+    return value.get("inferFromVolumeFailurePolicy") == "Ignore" and bool(value["inferFromVolume"]) and not is_named
 
 
 def _not_built(value: dict[str, Any], kind: type[Struct], name: str) -> str:

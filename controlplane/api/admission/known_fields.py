@@ -113,6 +113,9 @@ OFF_WHEN_FALSE = frozenset(
 )
 """Unbuilt switches whose false asks for nothing, so false is no reason to refuse an object."""
 
+INFERABLE: dict[str, frozenset[str]] = {"VirtualMachineSpec": frozenset({"instancetype", "preference"})}
+"""Unbuilt references that may ask for nothing: a volume is to name what they refer to, else they are left out."""
+
 TOLERATED: dict[str, frozenset[str]] = {
     "ObjectMeta": frozenset({"managedFields", "selfLink"}),
     "DataVolumeTemplate": frozenset({"apiVersion", "kind", "status"}),

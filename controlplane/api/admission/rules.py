@@ -21,6 +21,10 @@ def _nothing(*_unused: Any) -> Iterator[Any]:
     return iter(())
 
 
+def _as_it_is(spec: Any) -> Any:
+    return spec
+
+
 def _leave(_unused: Schema) -> None:
     """Leave a schema unchanged."""
 
@@ -31,6 +35,8 @@ class Rules:
 
     spec: Callable[[Any, KubeVirtConfiguration], Iterator[Problem]] = _nothing
     """Problems of a decoded spec: rules over several fields. Paths begin with "spec"."""
+    fill: Callable[[Any], Any] = _as_it_is
+    """Return a plain, possibly malformed spec with the defaults that `spec` looks at."""
     plain_spec: Callable[[Any], Iterator[Problem]] = _nothing
     """Problems of a spec as plain, possibly malformed values: rules that apply even when it cannot be decoded."""
     whole: Callable[[Json], Iterator[Problem]] = _nothing

@@ -12,11 +12,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 from kubevirt_api import names
 
-from controlplane.api.admission.problem import Problem, below, excerpt
+from controlplane.api.admission.asked import asked
+from controlplane.api.admission.deletion import (
+    meta,
+    warn_of_deletion,
+    warn_of_removal,
+    with_finalizers,
+    writes_finalizers_alone,
+)
+from controlplane.api.admission.problem import Problem, excerpt
 from controlplane.api.admission.rules import Json
 from controlplane.api.admission.spelling import spell
 from controlplane.api.admission.validate.check import check_object
@@ -97,14 +105,29 @@ def review(request: Request, settings: Settings) -> Verdict:
     if kind is None:
         text = f"{request.kind[:64]} is not judged by this version; are its webhooks those of this version?"
         return Verdict(problems=(Problem("kind", text, "FieldValueNotSupported"),))
-    finalizer_problems = tuple(_finalizers_taken(request, settings.finalizers))
-    # Without its finalizer a VMI's name becomes free while its guest still runs.
-    if finalizer_problems:
-        return Verdict(problems=finalizer_problems, code=403)
-    # A rule that the object breaks must not block its deletion.
-    if _meta(obj).get("deletionTimestamp"):
+    if _is_stale(request):
         return Verdict()
+    if meta(request.old).get("deletionTimestamp"):  # a replacing write lacks it in the new object
+        return _review_deleted(request, obj, kind, settings)
     return _judge(request, obj, kind, settings)
+
+
+def _is_stale(request: Request) -> bool:
+    """Tell whether the write names another version than the stored one, so that the API server refuses it (409).
+
+    The API server asks about the object that it compares with, also in a dry run; a patch that names no version has
+    the stored one. If its cache was outdated, it asks again.
+    """
+    given, stored = (meta(version).get("resourceVersion") for version in (request.obj, request.old))
+    return bool(given) and bool(stored) and given != stored
+
+
+def _review_deleted(request: Request, obj: Json, kind: Kind, settings: Settings) -> Verdict:
+    old = request.old or {}
+    if writes_finalizers_alone(obj, old, kind.root):
+        return Verdict(warnings=tuple(warn_of_removal(request.kind, obj, old, settings.finalizers)))
+    kept = with_finalizers(obj, old, settings.finalizers)
+    return Verdict(patched=None if kept is obj else kept, warnings=(warn_of_deletion(request.kind, obj),))
 
 
 def _judge(request: Request, given: Json, kind: Kind, settings: Settings) -> Verdict:
@@ -139,65 +162,49 @@ def _metadata(request: Request, kind: Kind) -> Iterator[Problem]:
         yield Problem("metadata", f"must be an object, got {excerpt(metadata)}")
         return
     try:
-        meta = decode(_meta(request.obj), ObjectMeta)
-        before = decode(_meta(request.old), ObjectMeta)
+        new = decode(meta(request.obj), ObjectMeta)
+        before = decode(meta(request.old), ObjectMeta)
     except DecodeError as error:
         yield Problem("metadata", str(error))
         return
-    yield from check_name(meta)
-    yield from kind.rules.metadata(meta, before)
+    yield from check_name(new)
+    yield from kind.rules.metadata(new, before)
 
 
 def _spec(request: Request, obj: Json, kind: Kind, settings: Settings) -> list[Problem]:
     old = request.old
-    if _is_judged(request, obj):
+    if _asks_for_the_same(old, obj, kind):
         return []
     if old is not None and kind.rules.unchangeable:
-        return list(check_unchanged(old, obj, kind.rules.unchangeable))
+        return list(check_unchanged(asked(old, kind.root), asked(obj, kind.root), kind.rules.unchangeable))
     problems = check_object(obj, settings.configuration, kind=kind.root, rules=kind.rules)
     return [*problems, *kind.rules.whole(obj), *_fixed(old, obj, kind)]
 
 
 def _fixed(old: Json | None, obj: Json, kind: Kind) -> Iterator[Problem]:
     """Refuse a change of an immutable field."""
-    before, after = ((version or {}).get("spec") for version in (old, obj))
+    before, after = (asked(version or {}, kind.root).get("spec") for version in (old, obj))
     if isinstance(before, dict) and isinstance(after, dict):
         for name, message in kind.rules.fixed.items():
             if before.get(name) != after.get(name):
                 yield Problem(f"spec.{name}", message, "FieldValueForbidden")
 
 
-def _is_judged(request: Request, obj: Json) -> bool:
+def _asks_for_the_same(old: Json | None, obj: Json, kind: Kind) -> bool:
     """Tell whether the write leaves the spec unchanged and adds no field beside it."""
-    old = request.old
-    return old is not None and obj.get("spec") == old.get("spec") and set(obj) <= set(old)
+    if old is None:
+        return False
+    before, after = asked(old, kind.root), asked(obj, kind.root)
+    return before.get("spec") == after.get("spec") and set(after) <= set(before)
 
 
 def _data_volumes(request: Request, obj: Json, kind: Kind, settings: Settings) -> Iterator[Problem]:
     """Refuse DataVolumes in a cluster that does not serve them: the machine could never start."""
-    if settings.serves_data_volumes or _is_judged(request, obj):
+    if settings.serves_data_volumes or _asks_for_the_same(request.old, obj, kind):
         return
     text = NO_DATA_VOLUMES if settings.serves_data_volumes is False else DATA_VOLUMES_UNKNOWN
     for path in kind.rules.data_volumes(obj):
         yield Problem(path, text, "FieldValueNotSupported")
-
-
-def _finalizers_taken(request: Request, ours: tuple[str, ...]) -> Iterator[Problem]:
-    """Refuse to remove our finalizers from an object under deletion. `_with_finalizers` restores them on others."""
-    if not _meta(request.obj).get("deletionTimestamp"):
-        return
-    before, after = _finalizers(request.old), _finalizers(request.obj)
-    for finalizer in ours:
-        if finalizer in before and finalizer not in after:
-            text = (
-                f"{finalizer} is removed by the control plane once {_until(finalizer)}; leave it. "
-                "Is virt-controller running?"
-            )
-            yield Problem(below("metadata", "finalizers"), text, "FieldValueForbidden")
-
-
-def _until(finalizer: str) -> str:
-    return "the migration is over" if finalizer == names.MIGRATION_FINALIZER else "the machine is gone"
 
 
 def _filled(request: Request, obj: Json, kind: Kind, settings: Settings) -> Json:
@@ -207,24 +214,4 @@ def _filled(request: Request, obj: Json, kind: Kind, settings: Settings) -> Json
     if kind.rules.keep is not None and request.old is not None:
         obj = kind.rules.keep(obj, request.old)
     filled = kind.rules.default(obj, settings.configuration, request.uid if creating else None)
-    return filled if creating else _with_finalizers(filled, request.old, settings.finalizers)
-
-
-def _with_finalizers(obj: Json, old: Json | None, ours: tuple[str, ...]) -> Json:
-    """Restore our finalizers that a replacing write omits, e.g. kubectl replace."""
-    before, after = _finalizers(old), _finalizers(obj)
-    missing = [finalizer for finalizer in ours if finalizer in before and finalizer not in after]
-    if not missing:
-        return obj
-    return {**obj, "metadata": {**_meta(obj), "finalizers": [*after, *missing]}}
-
-
-def _meta(obj: Json | None) -> Json:
-    """Return the metadata of an object; {} when it is no object, which a stored one may have."""
-    metadata = (obj or {}).get("metadata")
-    return metadata if isinstance(metadata, dict) else {}
-
-
-def _finalizers(obj: Json | None) -> list[Any]:
-    finalizers = _meta(obj).get("finalizers")
-    return finalizers if isinstance(finalizers, list) else []
+    return filled if creating else with_finalizers(filled, request.old or {}, settings.finalizers)

@@ -117,11 +117,11 @@ class KubeVirtStatus(Node, frozen=True, kw_only=True):
     observed_generation: int = 0
     """Generation of the spec that is in effect."""
     operator_version: str = ""
-    """Version of what deployed the control plane."""
+    """Version of this control plane."""
     target_kube_virt_version: str = ""
-    """Version that is being deployed."""
+    """Version of KubeVirt that the control plane which is being deployed is compatible with."""
     observed_kube_virt_version: str = ""
-    """Version that is deployed."""
+    """Version of KubeVirt that the deployed control plane is compatible with."""
     default_architecture: str = ""
     """CPU architecture of machines that name none."""
     outdated_virtual_machine_instance_workloads: int | None = None

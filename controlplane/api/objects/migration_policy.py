@@ -29,8 +29,8 @@ class MigrationPolicySpec(Node, frozen=True, kw_only=True):
     selectors: MigrationPolicySelectors
     """Which instances it is for."""
     bandwidth_per_migration: Quantity | None = None
-    """Bytes in a second that one migration sends at most; 0 is no bound."""
-    completion_timeout_per_gib: Annotated[int, bounded(minimum=0, maximum=86400)] | None = msgspec.field(
+    """Bytes in a second that one migration sends at most, in whole MiB and at least one; 0 is no bound."""
+    completion_timeout_per_gib: Annotated[int, bounded(minimum=0)] | None = msgspec.field(
         default=None, name="completionTimeoutPerGiB"
     )
     """Seconds that a migration may take for each GiB of memory and local disks; 0 is no bound."""

@@ -33,17 +33,17 @@ TUNNEL = 0
 class MigrationConfiguration(Node, frozen=True, kw_only=True):
     """Settings of migrations."""
 
-    parallel_migrations_per_cluster: Annotated[int, bounded(minimum=1, maximum=1000)] = 5
-    """How many migrations are under way at once."""
-    parallel_outbound_migrations_per_node: Annotated[int, bounded(minimum=1, maximum=1000)] = 2
-    """How many of them leave one node."""
+    parallel_migrations_per_cluster: Annotated[int, bounded(minimum=0)] = 5
+    """How many migrations are under way at once; 0 is none."""
+    parallel_outbound_migrations_per_node: Annotated[int, bounded(minimum=0)] = 2
+    """How many of them leave one node; 0 is none."""
     bandwidth_per_migration: Quantity = 0
-    """Bytes in a second that one migration sends at most; 0 is no bound."""
-    completion_timeout_per_gib: Annotated[int, bounded(minimum=0, maximum=86400)] = msgspec.field(
+    """Bytes in a second that one migration sends at most, in whole MiB and at least one; 0 is no bound."""
+    completion_timeout_per_gib: Annotated[int, bounded(minimum=0)] = msgspec.field(
         default=150, name="completionTimeoutPerGiB"
     )
     """Seconds that a migration may take for each GiB of memory and local disks; 0 is no bound."""
-    progress_timeout: Annotated[int, bounded(minimum=0, maximum=86400)] = 150
+    progress_timeout: Annotated[int, bounded(minimum=0)] = 150
     """Seconds without progress after which it is given up; 0 is no bound."""
     allow_auto_converge: bool = False
     """Slow a guest down that writes its memory faster than it is sent."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import platform
 
-from controlplane.api.version import VERSION
+from controlplane.api.version import KUBEVIRT_VERSION, VERSION
 from controlplane.virt_api.http.response import Json, Response, document, text
 from controlplane.virt_api.http.routes import EXPAND, GROUP, TABLE, VERBS, VERSIONS, VM, DocumentRoute, Subresource
 
@@ -19,6 +19,8 @@ _ACCEPTED = {"202": {"description": "Accepted"}}
 _OK = {"200": {"description": "OK"}}
 _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 """The kernel's names of architectures to Kubernetes'."""
+GUESTFS_REGISTRY = "quay.io/kubevirt"
+"""virtctl appends the name of the image, libguestfs-tools."""
 
 
 def answer(route: DocumentRoute) -> Response:
@@ -68,13 +70,25 @@ def _resources(version: str) -> Json:
 
 def _version(_unused: str) -> Json:
     return {
-        "gitVersion": f"v{VERSION}",
+        "gitVersion": KUBEVIRT_VERSION,
+        "controlPlaneVersion": f"v{VERSION}",
         "gitCommit": "",
         "gitTreeState": "",
         "buildDate": "",
         "goVersion": f"{platform.python_implementation()} {platform.python_version()}",
         "compiler": platform.python_implementation().lower(),
         "platform": f"linux/{_ARCHITECTURES.get(platform.machine(), platform.machine())}",
+    }
+
+
+def _guestfs(_unused: str) -> Json:
+    """Name the image of `virtctl guestfs`, which makes a Pod of its own: upstream's, as it needs no control plane."""
+    return {
+        "registry": GUESTFS_REGISTRY,
+        "tag": KUBEVIRT_VERSION,
+        "digest": "",
+        "imagePrefix": "",
+        "gsImage": "",
     }
 
 
@@ -130,6 +144,7 @@ _DOCUMENTS = {
     "group": _group,
     "resources": _resources,
     "version": _version,
+    "guestfs": _guestfs,
     "openapi-v2": _openapi_v2,
     "openapi-v3": _openapi_v3,
     "schema": _schema,

@@ -88,7 +88,9 @@ EXPAND = Subresource("expand-vm-spec", "", "PUT", "expand-vm-spec")
 _RESOURCES = frozenset(row.resource for row in TABLE)
 
 # Served without authentication: discovery and health, nothing about users' objects.
-Document = Literal["paths", "groups", "group", "resources", "version", "healthz", "openapi-v2", "openapi-v3", "schema"]
+Document = Literal[
+    "paths", "groups", "group", "resources", "version", "guestfs", "healthz", "openapi-v2", "openapi-v3", "schema"
+]
 
 DOCUMENTS: Mapping[str, Document] = {
     "/": "paths",
@@ -100,6 +102,7 @@ DOCUMENTS: Mapping[str, Document] = {
     f"/apis/{GROUP}": "group",
     **{f"/apis/{GROUP}/{version}": "resources" for version in VERSIONS},
     **{f"/apis/{GROUP}/{version}/version": "version" for version in VERSIONS},
+    **{f"/apis/{GROUP}/{version}/guestfs": "guestfs" for version in VERSIONS},
     **{f"/apis/{GROUP}/{version}/healthz": "healthz" for version in VERSIONS},
     **{f"/openapi/v3/apis/{GROUP}/{version}": "schema" for version in VERSIONS},
 }

@@ -53,7 +53,12 @@ def expand_body(body: bytes, namespace: str, settings: Settings) -> Response:
     request = _creation(vm, namespace)
     problems = tuple(_type_problems(vm, namespace))
     verdict = Verdict(problems) if problems else review(request, settings)
-    return document(vm) if verdict.allowed else _refused(request, verdict)
+    return document(_without_references(vm)) if verdict.allowed else _refused(request, verdict)
+
+
+def _without_references(vm: Json) -> Json:
+    """Leave out what an admitted VM may refer to: nothing, or what a volume would have to name."""
+    return {**vm, "spec": {name: value for name, value in vm["spec"].items() if name not in REFERENCES}}
 
 
 def _type_problems(vm: Json, namespace: str) -> Iterator[Problem]:

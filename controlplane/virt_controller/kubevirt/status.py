@@ -11,6 +11,7 @@ from controlplane.api.objects import conditions
 from controlplane.api.objects.kubevirt import KubeVirt, KubeVirtStatus
 from controlplane.api.objects.meta import Condition
 from controlplane.api.timestamps import format_timestamp
+from controlplane.api.version import KUBEVIRT_VERSION
 
 DEPLOYED = "Deployed"
 STATES = (
@@ -37,8 +38,8 @@ def derive_status(kubevirt: KubeVirt, *, version: str, now: float) -> KubeVirtSt
         conditions=listed,
         observed_generation=kubevirt.metadata.generation,
         operator_version=version,
-        target_kube_virt_version=version,
-        observed_kube_virt_version=version,
+        target_kube_virt_version=KUBEVIRT_VERSION,
+        observed_kube_virt_version=KUBEVIRT_VERSION,
         default_architecture="amd64",
     )
     return None if new == old else new

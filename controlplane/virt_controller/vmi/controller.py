@@ -14,12 +14,14 @@ from controlplane.api.objects.resources import KUBEVIRT, NODE, POD, VIRTUAL_MACH
 from controlplane.engine.ports import Cache
 from controlplane.virt_controller.changes import (
     BY_NODE,
+    BY_VMI_NAME,
     by_node,
-    controlling_vmis,
+    by_vmi_name,
     meta_of,
     node_of,
     schedulable_label,
     status_of,
+    vmis_named,
     vmis_without_node_on_spec_change,
 )
 from controlplane.virt_controller.controller import Controller, Enqueue, KeysOf, Watch, own_key
@@ -62,7 +64,7 @@ def _vmis_of_pod(reconciler: VmiReconciler) -> KeysOf:
     def keys(key: Key, before: bytes | None, after: bytes | None) -> Iterator[Key]:
         for raw in (before, after):
             if raw is not None:
-                yield from controlling_vmis(key, raw)
+                yield from vmis_named(meta_of(raw))
         # The garbage collector removes the owner from Pods that it orphans: look the Pod's name up as well.
         vmi = reconciler.vmi_of(key)
         if vmi is not None:
@@ -111,5 +113,8 @@ CONTROLLER = Controller(
     build=build,
     watches=watches,
     sources=sources,
-    indexes={VIRTUAL_MACHINE_INSTANCE: {BY_NODE: by_node, BY_CLAIM: claims_of_vmi}},
+    indexes={
+        VIRTUAL_MACHINE_INSTANCE: {BY_NODE: by_node, BY_CLAIM: claims_of_vmi},
+        POD: {BY_VMI_NAME: by_vmi_name},
+    },
 )

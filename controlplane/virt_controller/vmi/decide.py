@@ -112,7 +112,7 @@ def _without_pod(world: World) -> Plan[Action]:
     if not world.was_begun:
         if world.attempt > 1 and not world.is_absence_confirmed:
             return Plan((ConfirmPodsAbsent(because="the cache may lack the Pod of an earlier attempt"),))
-        because = _why_wait_for_disks(world)
+        because = _why_wait(world)
         if because:
             return Plan((WriteStatus(because=because),))
         return Plan((CreatePod(world.attempt, because="the run has no launcher Pod yet"),))
@@ -121,8 +121,10 @@ def _without_pod(world: World) -> Plan[Action]:
     return Plan((WriteStatus(because="its Pod was deleted before the guest was started"),))
 
 
-def _why_wait_for_disks(world: World) -> str:
-    """Return why a disk is missing or not filled yet; "" if none is."""
+def _why_wait(world: World) -> str:
+    """Return why the run cannot have a Pod yet; "" if it can."""
+    if world.predecessors:
+        return "a Pod of a former instance of its name may still have a guest"
     if world.missing_claims:
         return "a claim that it names does not exist"
     if world.unfilled:

@@ -27,6 +27,7 @@ from controlplane.api.objects.claim import claim_names
 from controlplane.api.objects.decode import DecodeError, decode, decode_vmi, encode
 from controlplane.api.objects.kubevirt import KubeVirtConfiguration
 from controlplane.api.objects.owner import owner_reference
+from controlplane.api.objects.phase import BEFORE_HAND_OVER
 from controlplane.api.objects.pod import Pod
 from controlplane.api.objects.resources import NODE, POD, VIRTUAL_MACHINE_INSTANCE, Key
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance, VirtualMachineInstanceStatus
@@ -36,6 +37,7 @@ from controlplane.engine.patch import merge_patch
 from controlplane.engine.plan import Plan, RefusedStep
 from controlplane.engine.ports import Api, Clock
 from controlplane.engine.read_your_writes import ReadYourWritesCache
+from controlplane.virt_controller.changes import BY_VMI_NAME
 from controlplane.virt_controller.reporting.events import Events, Regarding, record_blocking_conditions
 from controlplane.virt_controller.storage.claims import ReadClaims, no_claims
 from controlplane.virt_controller.storage.data_volumes import ReadDataVolumes, no_data_volumes
@@ -49,6 +51,7 @@ from controlplane.virt_controller.vmi.events import (
 from controlplane.virt_controller.vmi.evidence import Dead
 from controlplane.virt_controller.vmi.launcher_pod import build_launcher_pod
 from controlplane.virt_controller.vmi.migration_commit import commit_migration, find_arrived_migration
+from controlplane.virt_controller.vmi.predecessor import select_predecessors
 from controlplane.virt_controller.vmi.status import derive_status, grant, refusal_reason
 from controlplane.virt_controller.vmi.world import (
     Action,
@@ -118,6 +121,7 @@ class VmiReconciler:
         world = World(
             vmi=vmi,
             pods=pods,
+            predecessors=self._predecessors(vmi) if vmi.status.phase in BEFORE_HAND_OVER else (),
             last_states=tuple(state.last_states.values()),
             node=state.judge_node(vmi.status.node_name, self._nodes.get(Key("", vmi.status.node_name))),
             now=self._clock.now(),
@@ -213,6 +217,10 @@ class VmiReconciler:
         keys = sorted({*self._pods.indexed("owner", vmi.metadata.uid), *pod_keys(vmi)})
         launchers = (decode(raw, Pod) for raw in map(self._pods.get, keys) if raw is not None)
         return tuple(pod for pod in launchers if is_controlled(pod, vmi) or pod.uid in granted)
+
+    def _predecessors(self, vmi: VirtualMachineInstance) -> tuple[Pod, ...]:
+        raws = map(self._pods.get, sorted(self._pods.indexed(BY_VMI_NAME, str(vmi.metadata.key))))
+        return select_predecessors((decode(raw, Pod) for raw in raws if raw is not None), vmi)
 
     async def _create(self, world: World, action: CreatePod) -> None:
         vmi, state = world.vmi, self._state.of(world.vmi)

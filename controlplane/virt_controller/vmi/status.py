@@ -52,6 +52,7 @@ from controlplane.virt_controller.vmi.next_attempt import (
     find_retriable_failure,
     record_failed_attempt,
 )
+from controlplane.virt_controller.vmi.predecessor import wait_for_predecessor
 from controlplane.virt_controller.vmi.run_timeout import find_timeout
 from controlplane.virt_controller.vmi.silent_handler import with_silent_handler
 from controlplane.virt_controller.vmi.volumes import failed_import, missing_claim, volume_status, with_data_volumes
@@ -294,7 +295,8 @@ def _trouble(
         return Failure(refusal_reason(problem), str(problem.error))
     pod, failed = world.source, new.failed_attempts
     if pod is None or failed != world.vmi.status.failed_attempts:
-        return (missing_claim(world) if pod is None else None) or explain_next_attempt(world, failed)
+        waits = wait_for_predecessor(world) or missing_claim(world) if pod is None else None
+        return waits or explain_next_attempt(world, failed)
     return find_start_failure(pod, world.event_troubles.get(pod.uid) or _former_trouble(world)) or explain_next_attempt(
         world, failed
     )

@@ -43,6 +43,8 @@ class World:
     vmi: VirtualMachineInstance
     pods: tuple[Pod, ...] = ()
     """Launcher Pods that this VMI controls, by UID, or was granted to; by name, oldest attempt first."""
+    predecessors: tuple[Pod, ...] = ()
+    """Launcher Pods of a former VMI of this name that may still have its guest."""
     last_states: tuple[Pod, ...] = ()
     """The VMI's removed Pods, in their last state."""
     node: NodeState | None = None

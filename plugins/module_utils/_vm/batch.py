@@ -15,6 +15,7 @@ from .._client.errors import VirtError
 from . import field_path, kinds
 from .kinds import Kind
 from .merge import compare
+from .request import manifest
 from .request.vm_request import Terms, VmRequest, request_of, terms_from
 from .write import ensure_state
 from .write.outcome import Outcome, restart_required
@@ -63,13 +64,17 @@ def _warned(
     outcomes: list[Outcome | VirtError],
     warnings: list[str],
 ) -> dict[str, list[str]]:
-    """Return the warnings of a task as a part of its result: also list items that it removes and that no object had."""
+    """Return the warnings of a task as a part of its result: also names of list items that it may have misspelt."""
     texts: list[str] = []
     for request, outcome in zip(requests, written, strict=True):
-        if request.removals and request.state != "absent" and isinstance(outcome, Outcome):
-            from .request import removals  # few tasks remove an item
+        if request.state == "absent" or isinstance(outcome, VirtError) or outcome.after is None:
+            continue
+        unused = manifest.unused_volumes(request.declaration.obj, outcome.after, request.kind)
+        if unused or request.removals:
+            from .request import item_names  # few tasks need it
 
-            texts += removals.warnings(request.title, request.removals, outcome.before)
+            texts += item_names.not_removed(request.title, request.removals, outcome.before)
+            texts += item_names.not_used(request.title, unused, outcome.after, request.kind)
     texts += [outcome.warning for outcome in outcomes if isinstance(outcome, Outcome) and outcome.warning]
     texts += warnings
     return {"warnings": texts} if texts else {}

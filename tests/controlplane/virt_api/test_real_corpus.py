@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from controlplane.api.objects.resources import KUBEVIRT, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, Resource
-from controlplane.engine.errors import ApiError, Forbidden, Invalid
+from controlplane.engine.errors import ApiError, Conflict, Invalid, NotFound
 from controlplane.kube.client import Client, Selection, collection_path
 from controlplane.kube.transport import Request
 from tests.controlplane.api import golden
@@ -159,15 +159,36 @@ def test_a_set_whose_replicas_share_a_claim_is_accepted_with_a_warning(installed
     assert completed.stderr.count("Warning: spec.template.spec.volumes[3].persistentVolumeClaim: claim") == 1
 
 
-async def test_users_may_not_remove_our_finalizer(client: Client, make: Make) -> None:
+async def test_only_a_write_of_the_finalizers_of_a_deleted_object_removes_ours(client: Client, make: Make) -> None:
     created = await make(VIRTUAL_MACHINE)
     await client.patch(VIRTUAL_MACHINE, key_of(created), {"metadata": {"finalizers": None}})
     kept = await client.get(VIRTUAL_MACHINE, key_of(created))
     assert kept["metadata"]["finalizers"] == created["metadata"]["finalizers"], "a live object gets them back"
     await client.delete(VIRTUAL_MACHINE, key_of(created), uid=created["metadata"]["uid"])
 
-    with pytest.raises(Forbidden, match="is removed by the control plane once the machine is gone"):
-        await client.patch(VIRTUAL_MACHINE, key_of(created), {"metadata": {"finalizers": None}})
+    both = {"metadata": {"finalizers": None, "labels": {"a": "b"}}}
+    kept = await client.patch(VIRTUAL_MACHINE, key_of(created), both)
+    assert kept["metadata"]["finalizers"] == created["metadata"]["finalizers"], "which a replace would do, too"
+    await client.patch(VIRTUAL_MACHINE, key_of(created), {"metadata": {"finalizers": None}})
+    with pytest.raises(NotFound):
+        await client.get(VIRTUAL_MACHINE, key_of(created))
+
+
+@pytest.mark.parametrize("dry_run", [False, True])
+async def test_a_stale_write_is_a_conflict(client: Client, make: Make, dry_run: bool) -> None:
+    """Whatever it breaks: a client that reads 409 reads the object again."""
+    created = await make(VIRTUAL_MACHINE_INSTANCE)
+    await client.patch(VIRTUAL_MACHINE_INSTANCE, key_of(created), {"metadata": {"labels": {"a": "b"}}})
+    patch = {"metadata": {"labels": {"kubevirt.io/nodeName": "n"}}}
+
+    with pytest.raises(Conflict):
+        await client.patch(
+            VIRTUAL_MACHINE_INSTANCE,
+            key_of(created),
+            patch,
+            resource_version=created["metadata"]["resourceVersion"],
+            dry_run=dry_run,
+        )
 
 
 async def test_users_may_not_set_the_owner_of_a_vmi(client: Client, make: Make) -> None:

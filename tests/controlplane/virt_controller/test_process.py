@@ -217,7 +217,7 @@ async def test_the_kubevirt_object_is_deployed(api: LateApi) -> None:
         await virt_controller.until(lambda: (api.find(KUBEVIRT, key) or {}).get("status"))
     kubevirt = api.find(KUBEVIRT, key)
     assert kubevirt is not None
-    assert (kubevirt["status"]["phase"], kubevirt["status"]["observedKubeVirtVersion"]) == ("Deployed", VERSION)
+    assert (kubevirt["status"]["phase"], kubevirt["status"]["operatorVersion"]) == ("Deployed", VERSION)
 
 
 async def test_watches_are_as_narrow_as_the_rbac_rules(api: LateApi) -> None:

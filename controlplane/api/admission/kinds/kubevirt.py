@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from controlplane.api import go_duration
 from controlplane.api.admission.problem import Problem, excerpt
 from controlplane.api.admission.rules import Json, Rules
-from controlplane.api.admission.validate.compute import MAX_MEMORY
+from controlplane.api.admission.validate.compute import MOST_MAX_GUEST
 from controlplane.api.admission.validate.storage import MIN_DISK
 from controlplane.api.objects import quantity
 from controlplane.api.objects.guest_memory import BLOCK_BYTES, LEAST_BYTES
@@ -18,8 +18,6 @@ from controlplane.api.objects.kubevirt import KubeVirtConfiguration, KubeVirtSpe
 from controlplane.api.objects.meta import Quantity
 
 MAX_CONTAINER_DISK = 64 * 2**40
-MIN_BANDWIDTH, MAX_BANDWIDTH = 2**20, 2**40
-"""Bytes per second. libvirt counts whole MiB; with less than one, no migration ends in time."""
 MAX_INTERVAL = 86400.0
 """Seconds between two batches of evictions."""
 
@@ -45,7 +43,7 @@ def _check_most_memory(amount: Quantity | None) -> Iterator[Problem]:
         size = None if amount is None else quantity.to_bytes(amount)
     except quantity.QuantityError:  # fields.py reports it
         return
-    if size is not None and not (LEAST_BYTES <= size <= MAX_MEMORY and size % BLOCK_BYTES == 0):
+    if size is not None and not (LEAST_BYTES <= size <= MOST_MAX_GUEST and size % BLOCK_BYTES == 0):
         where = "spec.configuration.liveUpdateConfiguration.maxGuest"
         yield Problem(where, f"{excerpt(amount)} is out of range; must be from 1Gi to 16Ti, in whole 2Mi")
 
@@ -62,13 +60,13 @@ def _check_container_disks(spec: KubeVirtSpec) -> Iterator[Problem]:
 
 
 def check_bandwidth(rate: Quantity, where: str) -> Iterator[Problem]:
-    """Check the range of a bandwidth in bytes per second. It is a quantity, so its type does not limit it."""
+    """Refuse a negative bandwidth. It is a quantity, so its type does not limit it."""
     try:
         size = quantity.to_bytes(rate)
     except quantity.QuantityError:  # fields.py reports it
         return
-    if size and not MIN_BANDWIDTH <= size <= MAX_BANDWIDTH:
-        yield Problem(where, f"{excerpt(rate)} is out of range; must be 0 (no bound) or from 1Mi to 1Ti, in a second")
+    if size < 0:
+        yield Problem(where, f"{excerpt(rate)} is negative; must be 0 (no bound) or bytes in a second, e.g. 64Mi")
 
 
 def _check_workload_updates(spec: KubeVirtSpec) -> Iterator[Problem]:

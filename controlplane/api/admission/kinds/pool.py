@@ -10,6 +10,7 @@ from typing import Any
 
 from kubevirt_api.names import RESERVED_ANNOTATIONS
 
+from controlplane.api.admission.defaults import attach_devices
 from controlplane.api.admission.kinds import vm
 from controlplane.api.admission.problem import Problem, below
 from controlplane.api.admission.rules import Json, Rules
@@ -34,7 +35,7 @@ TEMPLATE = "spec.virtualMachineTemplate"
 LONGEST_NAME = 245
 """Characters of a pool's name. The names of its VMs append a number."""
 STRATEGIES = ("unmanaged", "opportunistic", "proactive")
-SELECTOR_IS_FIXED = "stays as it was created; make another pool, and delete this one with its machines or without"
+SELECTOR_IS_FIXED = "is immutable after creation; make another pool, and delete this one with its machines or without"
 
 
 def _check(spec: VirtualMachinePoolSpec, configuration: KubeVirtConfiguration) -> Iterator[Problem]:
@@ -51,6 +52,10 @@ def _check(spec: VirtualMachinePoolSpec, configuration: KubeVirtConfiguration) -
     volumes, templates = machine.template.spec.volumes, f"{TEMPLATE}.spec.dataVolumeTemplates"
     yield from check_data_volume_templates(machine.data_volume_templates, volumes, templates)
     yield from _check_strategies(spec)
+
+
+def _fill(spec: Any) -> Any:
+    return attach_devices(spec, "virtualMachineTemplate", "spec", "template", "spec")
 
 
 def _check_strategies(spec: VirtualMachinePoolSpec) -> Iterator[Problem]:
@@ -132,6 +137,7 @@ def _add_schema_rules(spec: Schema) -> None:
 
 RULES = Rules(
     spec=_check,
+    fill=_fill,
     plain_spec=_check_run_strategy,
     whole=_check_whole,
     data_volumes=_find_data_volumes,

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
+from typing import Any
 
 from kubevirt_api.names import RESERVED_ANNOTATIONS
 
+from controlplane.api.admission.defaults import attach_devices
 from controlplane.api.admission.problem import Problem
 from controlplane.api.admission.rules import Json, Rules
 from controlplane.api.admission.validate.data_volumes import TEMPLATE as TEMPLATE_SPEC
@@ -32,6 +34,10 @@ def _check(spec: VirtualMachineInstanceReplicaSetSpec, configuration: KubeVirtCo
     yield from check_template_metadata(metadata, path)
     yield from check_reserved(metadata.annotations, {}, f"{path}.annotations", reserved=RESERVED_ANNOTATIONS)
     yield from check_machine(spec.template.spec, configuration, f"{TEMPLATE}.spec")
+
+
+def _fill(spec: Any) -> Any:
+    return attach_devices(spec, "template", "spec")
 
 
 def _warn(replica_set: Json) -> Iterator[str]:
@@ -58,6 +64,7 @@ def _add_schema_rules(spec: Schema) -> None:
 
 RULES = Rules(
     spec=_check,
+    fill=_fill,
     data_volumes=partial(find_data_volumes, machine=TEMPLATE_SPEC),
     warn=_warn,
     default=_leave,

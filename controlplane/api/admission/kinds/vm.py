@@ -11,8 +11,9 @@ from typing import Any
 
 from kubevirt_api import names
 
-from controlplane.api.admission.defaults import default_vm
+from controlplane.api.admission.defaults import attach_devices, default_vm
 from controlplane.api.admission.identity import keep_identity
+from controlplane.api.admission.known_fields import INFERABLE
 from controlplane.api.admission.problem import Problem
 from controlplane.api.admission.rules import Json, Rules
 from controlplane.api.admission.validate.data_volumes import TEMPLATE as TEMPLATE_SPEC
@@ -35,6 +36,10 @@ def _check_spec(spec: VirtualMachineSpec, configuration: KubeVirtConfiguration) 
     yield from check_data_volume_templates(spec.data_volume_templates, spec.template.spec.volumes)
 
 
+def _fill(spec: Any) -> Any:
+    return attach_devices(spec, "template", "spec")
+
+
 def _check_strategy(spec: Any) -> Iterator[Problem]:
     if not isinstance(spec, dict):
         return
@@ -49,6 +54,9 @@ def _check_strategy(spec: Any) -> Iterator[Problem]:
 def _warn(vm: Json) -> Iterator[str]:
     if vm["spec"].get("running") is not None:
         yield "spec.running is deprecated, please use spec.runStrategy instead."
+    for name in sorted(INFERABLE[VirtualMachineSpec.__name__]):
+        if isinstance(vm["spec"].get(name), dict):
+            yield f"spec.{name}: is left out; this version has nothing to infer it from"
     template = vm["spec"].get("template")
     if isinstance(template, dict):
         yield from warn_of_held_back(template.get("metadata"), "spec.template.metadata")
@@ -65,6 +73,7 @@ def _add_schema_rules(spec: Schema) -> None:
 
 RULES = Rules(
     spec=_check_spec,
+    fill=_fill,
     whole=check_namespaces,
     data_volumes=partial(find_data_volumes, machine=TEMPLATE_SPEC),
     plain_spec=_check_strategy,

@@ -10,7 +10,7 @@ from functools import partial
 
 from kubevirt_api import names
 
-from controlplane.api.admission.defaults import default_instance
+from controlplane.api.admission.defaults import attach_devices, default_instance
 from controlplane.api.admission.problem import Problem
 from controlplane.api.admission.rules import Json, Rules
 from controlplane.api.admission.validate import metadata
@@ -54,6 +54,7 @@ def _default(vmi: Json, configuration: KubeVirtConfiguration, seed: str | None) 
 
 RULES = Rules(
     spec=_check_spec,
+    fill=attach_devices,
     data_volumes=partial(find_data_volumes, machine=INSTANCE),
     metadata=_check_metadata,
     unchangeable=(

@@ -41,7 +41,7 @@ def check_object(obj: Json, configuration: KubeVirtConfiguration, *, kind: type[
     problems = [*islice(_root(obj), MAX_PROBLEMS), *fields.check(plain, spec_type, "spec")][:MAX_PROBLEMS]
     if len(problems) == MAX_PROBLEMS:
         return problems
-    spec = _readable(plain, spec_type, problems)
+    spec = _readable(rules.fill(plain), spec_type, problems)
     rule_problems = () if spec is None else rules.spec(spec, configuration)
     new = _without_repeats(problems, chain(rules.plain_spec(plain), rule_problems))
     return [*problems, *islice(new, MAX_PROBLEMS - len(problems))]

@@ -16,9 +16,13 @@ from controlplane.api.objects.kubevirt import KubeVirtConfiguration
 from controlplane.api.objects.meta import Quantity
 from controlplane.api.objects.vmi.domain import MAX_VCPUS, Clock, Cpu, DomainSpec, Firmware, KernelBoot
 
-MAX_CPU = 1024
+MAX_CPU = 10**9
 MIN_MEMORY = 10**6
-MAX_MEMORY = 16 * 2**40
+MAX_MEMORY = 2**62
+"""Twice as much fits into the 64-bit number that Kubernetes counts in: a Pod's limit is more than its guest's memory.
+What no node has is the scheduler's to say."""
+MOST_MAX_GUEST = 16 * 2**40
+"""Limit of maxGuest, which takes addresses of the guest, and no memory of a node."""
 MACHINE_TYPES = ("q35", "pc-q35-*", "pc", "pc-i440fx-*")
 """Patterns of allowed machine types. The configuration can name others."""
 
@@ -56,7 +60,7 @@ def _cpu(domain: DomainSpec, path: str) -> Iterator[Problem]:
     limit = _number(domain.resources.limits.get("cpu"))
     for amount, where in ((request, requests), (limit, limits)):
         if amount is not None and not 0 <= amount <= MAX_CPU:
-            yield Problem(key(where, "cpu"), f"must be from 0 to {MAX_CPU}")
+            yield Problem(key(where, "cpu"), f"must be from 0 to {MAX_CPU}; write e.g. 2 or 500m")
     if limit == 0:
         # Kubernetes treats 0 as no limit, and a ResourceQuota counts 0: the guest could take all CPUs of a node.
         yield Problem(key(limits, "cpu"), "must be more than 0; remove it for no limit")
@@ -87,7 +91,7 @@ def _memory(domain: DomainSpec, path: str) -> Iterator[Problem]:
         text = "memory is required; set memory.guest, e.g. 1Gi, or resources.requests.memory"
         yield Problem(guest_path, text, "FieldValueRequired")
     for amount, where in ((guest, guest_path), (request, request_path), (limit, limit_path)):
-        yield from _memory_amount(amount, where)
+        yield from _memory_amount(amount, where, MAX_MEMORY)
     if domain.memory is not None and domain.memory.max_guest is not None:
         yield from _max_guest(domain, domain.memory.max_guest, below(path, "memory.maxGuest"))
     limit_amount, request_amount, guest_amount = _number(limit), _number(request), _number(guest)
@@ -98,7 +102,7 @@ def _memory(domain: DomainSpec, path: str) -> Iterator[Problem]:
 
 
 def _max_guest(domain: DomainSpec, amount: Quantity, path: str) -> Iterator[Problem]:
-    problems = list(_memory_amount(amount, path))
+    problems = list(_memory_amount(amount, path, MOST_MAX_GUEST))
     yield from problems
     try:
         refusal = "" if problems else refuse_room(guest_bytes(domain), most_bytes(domain))
@@ -108,7 +112,7 @@ def _max_guest(domain: DomainSpec, amount: Quantity, path: str) -> Iterator[Prob
         yield Problem(path, f"{refusal}; change or remove maxGuest")
 
 
-def _memory_amount(amount: Quantity | None, path: str) -> Iterator[Problem]:
+def _memory_amount(amount: Quantity | None, path: str, most: int) -> Iterator[Problem]:
     number = _number(amount)
     if number is None:
         return
@@ -116,8 +120,8 @@ def _memory_amount(amount: Quantity | None, path: str) -> Iterator[Problem]:
         yield Problem(path, f"{excerpt(amount)} is negative; memory must be positive, e.g. 1Gi")
     elif number < MIN_MEMORY:
         yield Problem(path, f"{excerpt(amount)} is too small; must be at least 1M, e.g. 1Gi")
-    elif number > MAX_MEMORY:
-        yield Problem(path, f"{excerpt(amount)} is too large; must be at most 16Ti")
+    elif number > most:
+        yield Problem(path, f"{excerpt(amount)} is too large; must be at most {quantity.from_bytes(most)}")
 
 
 def _machine(domain: DomainSpec, configuration: KubeVirtConfiguration, path: str) -> Iterator[Problem]:

@@ -31,8 +31,8 @@ def check_selector(
     problems = [*check_parts(selector, path)]
     yield from problems
     if not problems and not (labels and matches(selector, labels)):
-        text = "does not select what the template makes; give the template the labels that the selector asks for"
-        yield Problem(labels_path, text)
+        text = f"selector does not match labels of the template; give {labels_path} the labels that it asks for"
+        yield Problem(path, text)
 
 
 def check_parts(selector: LabelSelector, path: str) -> Iterator[Problem]:

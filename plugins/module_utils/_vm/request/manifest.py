@@ -123,6 +123,15 @@ def over_live(declaration: Declaration, declared: Object, live: Object, kind: Ki
     return option_volumes.completed(laid, live, declaration.default_disks, kind)
 
 
+def unused_volumes(declared: Object, obj: Object, kind: Kind = VM) -> list[str]:
+    """Return the names of declared volumes of an object that none of its disks and file systems uses."""
+    path = kind.inside(shape.VOLUMES)
+    names = [key_of(path, volume) for volume in value_at(declared, path) or () if not overlay.removes(volume, path)]
+    devices = value_at(obj, kind.inside(shape.DEVICES)) or {}
+    used = {item.get("name") for key in ("disks", "filesystems") for item in devices.get(key) or ()}
+    return [name for name in names if name is not None and name not in used]
+
+
 def without_defaults(declaration: Declaration, live: Object, kind: Kind = VM) -> Object:
     """Return the declared object without default disks that the live object already has."""
     path = kind.inside(shape.DISKS)

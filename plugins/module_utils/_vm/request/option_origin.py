@@ -39,7 +39,9 @@ def with_options(error: Invalid, request: VmRequest, body: dict[str, Any]) -> In
             fields.setdefault(option, cause["field"])
     if not fields:
         return error
-    text = "; ".join(f"{field} comes from the option {option}" for option, field in fields.items())
+    text = "; ".join(
+        f"{field} comes from the option {option}{_others(field, body)}" for option, field in fields.items()
+    )
     return Invalid(f"{error.message} ({text})", **error.facts)
 
 
@@ -63,6 +65,14 @@ def option_of(field: str, options: Mapping[str, frozenset[str]], body: dict[str,
         if option in options and path[: len(prefix)] == prefix:
             return option
     return None
+
+
+def _others(field: str, body: dict[str, Any]) -> str:
+    """Return the other names in the list of a refused name, which may be misspelt; "" for any other field."""
+    path, index = _parsed(field)
+    items = value_at(body, path[:-1]) if path[-1:] == ("name",) and index is not None else None
+    names = [item["name"] for number, item in enumerate(items) if number != index] if isinstance(items, list) else []
+    return f", next to {', '.join(names)}" if names else ""
 
 
 def _parsed(field: str) -> tuple[Path, int | None]:

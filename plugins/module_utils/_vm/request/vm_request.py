@@ -65,7 +65,7 @@ class VmRequest(NamedTuple):
     options: Mapping[str, frozenset[str]] = MappingProxyType({})
     """The options of the task, each with the names of its entries if it is a list."""
     removals: tuple[Any, ...] = ()
-    """The request.removals.Removal of each list item that the task removes."""
+    """The request.item_names.Removal of each list item that the task removes."""
     force: bool = False
     delete_options: Mapping[str, Any] = MappingProxyType({})
     grace_period_seconds: int | None = None
@@ -245,7 +245,7 @@ def _entry_names(value: Any) -> frozenset[str]:
 def _removals(params: Mapping[str, Any], declared: dict[str, Any], kind: Kind) -> tuple[Any, ...]:
     if not overlay.has_removals(declared):
         return ()
-    from .removals import removals_of  # few tasks remove an item
+    from .item_names import removals_of  # few tasks remove an item
 
     return removals_of(params, kind)
 

@@ -80,11 +80,12 @@ def test_a_malformed_number_of_a_probe_stays_for_validation(given: Any, filled: 
     assert (period, type(period)) == (filled, type(filled))
 
 
-def test_max_sockets_never_exceeds_the_range_of_the_field() -> None:
-    """The object must stay encodable: validation reports what is wrong with it."""
-    vmi = golden.changed(golden.load("vmi-efi"), "spec/domain/resources", {"limits": {"cpu": "1e99"}})
+@pytest.mark.parametrize("amount", ["5000", "1e99"])
+def test_a_machine_of_more_cpus_than_its_board_takes_gets_as_many_as_that(amount: str) -> None:
+    """Its Pod asks for all of them, and the scheduler says that no node has so many."""
+    vmi = golden.changed(golden.load("vmi-efi"), "spec/domain/resources", {"limits": {"cpu": amount}})
 
-    assert defaults.default_instance(vmi, CONFIGURATION, "seed")["spec"]["domain"]["cpu"]["sockets"] == 2**31 - 1
+    assert defaults.default_instance(vmi, CONFIGURATION, "seed")["spec"]["domain"]["cpu"]["sockets"] == 255
 
 
 ODD: list[Any] = [None, "", "on", 0, 1, -1.5, 2**70, True, False, "1e99", "9" * 5000]

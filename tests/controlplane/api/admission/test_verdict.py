@@ -56,15 +56,105 @@ def test_an_update_without_a_change_of_the_spec_skips_validation() -> None:
     assert not update(old, golden.changed(old, "spec/runStrategy", "Halted")).allowed
 
 
-def test_an_object_being_deleted_may_be_updated_but_keeps_our_finalizer() -> None:
-    old = golden.changed(stored("vmi-masquerade"), "metadata/deletionTimestamp", "2026-01-01T00:00:00Z")
+DELETED = "2026-01-01T00:00:00Z"
 
-    assert update(old, golden.changed(old, "metadata/labels", {})).allowed
+
+@pytest.mark.parametrize("path", ["metadata/labels", "spec/nodeSelector", "spec/newer"])
+def test_a_write_to_an_object_being_deleted_is_accepted_with_a_warning(path: str) -> None:
+    """A rule that it breaks must not block its deletion; but the change goes with the object."""
+    old = golden.changed(stored("vmi-masquerade"), "metadata/deletionTimestamp", DELETED)
+    verdict = update(old, golden.changed(old, path, {"a": "b"}))
+
+    name = old["metadata"]["name"]
+    warning = f"VirtualMachineInstance {name} is being deleted, and this change with it"
+    assert verdict == Verdict(warnings=(f"{warning}; wait until it is gone, then create it again",))
+
+
+@pytest.mark.parametrize(
+    ("name", "finalizer", "consequence"),
+    [
+        ("vm-cirros", names.VM_FINALIZER, "its instance is deleted after it"),
+        ("vmi-masquerade", names.VMI_FINALIZER, "its guest may still run in its launcher Pod"),
+        ("vmi-migration", names.MIGRATION_FINALIZER, "as if it were cancelled"),
+    ],
+)
+def test_who_removes_our_finalizer_alone_may_and_is_told_what_is_given_up(
+    name: str, finalizer: str, consequence: str
+) -> None:
+    """As upstream: it is how an administrator gets rid of what cannot end."""
+    old = golden.changed(stored(name), "metadata/deletionTimestamp", DELETED)
     verdict = update(old, golden.changed(old, "metadata/finalizers", ...))
 
-    assert (verdict.allowed, verdict.code) == (False, 403)
-    assert names.VMI_FINALIZER in str(verdict.problems[0])
-    assert update(old, golden.changed(old, "spec/nodeSelector", {"a": "b"})).allowed, "whatever it breaks"
+    (warning,) = verdict.warnings
+    assert (verdict.problems, verdict.patched) == ((), None)
+    assert f"{finalizer} is removed before virt-controller is done" in warning
+    assert consequence in warning
+    assert len(warning) <= 256, "API servers cut longer ones"
+
+
+@pytest.mark.parametrize("name", ["vm-cirros", "vmi-masquerade", "vmi-migration"])
+def test_a_replace_of_an_object_being_deleted_keeps_our_finalizer(name: str) -> None:
+    """A manifest has neither finalizers nor a deletionTimestamp: its author does not mean to give up a guest."""
+    old = golden.changed(stored(name), "metadata/deletionTimestamp", DELETED)
+    verdict = update(old, golden.changed(golden.load(name), "metadata/labels", {"a": "b"}))
+
+    assert verdict.patched is not None
+    assert verdict.patched["metadata"]["finalizers"] == old["metadata"]["finalizers"]
+    assert "is being deleted" in verdict.warnings[0]
+
+
+def test_other_finalizers_are_removed_without_a_warning() -> None:
+    """The garbage collector and other controllers do it all the time."""
+    old = golden.changed(stored("vmi-masquerade"), "metadata/deletionTimestamp", DELETED)
+    ours = old["metadata"]["finalizers"]
+
+    assert update(golden.changed(old, "metadata/finalizers", [*ours, "foregroundDeletion"]), old) == Verdict()
+
+
+STALE = [
+    pytest.param("vmi-masquerade", "metadata/labels", {names.NODE_NAME: "n"}, id="an instance"),
+    pytest.param("vm-cirros", "spec/nonsense", 1, id="a VM"),
+    pytest.param("vmi-migration", "spec/vmiName", "other", id="a migration"),
+]
+
+
+@pytest.mark.parametrize(("name", "path", "value"), STALE)
+def test_a_stale_write_is_left_to_the_api_server(name: str, path: str, value: Any) -> None:
+    """It answers 409, and clients read the object again; another refusal they do not repeat."""
+    old = golden.changed(stored(name), "metadata/resourceVersion", "8")
+    new = golden.changed(old, path, value)
+
+    assert not update(old, new).allowed
+    assert update(old, golden.changed(new, "metadata/resourceVersion", "7")) == Verdict()
+    for version in ("", ...):
+        assert not update(old, golden.changed(new, "metadata/resourceVersion", version)).allowed
+
+
+def test_a_creation_is_judged_whatever_version_it_names() -> None:
+    vm = golden.changed(golden.load("vm-cirros"), "metadata/resourceVersion", "7")
+
+    assert not create(golden.changed(vm, "spec/nonsense", 1)).allowed
+
+
+TYPED: list[tuple[str, Any]] = [
+    ("status", {}),
+    ("metadata/creationTimestamp", None),
+    ("spec/nodeSelector", None),
+    ("spec/tolerations", []),
+    ("spec/hostname", ""),
+    ("spec/domain/resources", {}),
+    ("spec/domain/machine/type", ""),
+    ("spec/accessCredentials", None),
+]
+
+
+@pytest.mark.parametrize(("path", "value"), TYPED, ids=[path for path, _unused in TYPED])
+def test_what_typed_clients_write_by_themselves_is_no_change(path: str, value: Any) -> None:
+    old = stored("vmi-masquerade")
+    del old["spec"]["domain"]["machine"]["type"]
+    new = golden.changed(golden.changed(old, path, value), "metadata/labels", {"app": "x"})
+
+    assert update(old, new) == Verdict()
 
 
 def test_an_unknown_kind_is_refused() -> None:
@@ -226,11 +316,11 @@ def test_metadata_that_is_no_object_is_a_problem_and_does_not_raise(name: str, m
 
 @pytest.mark.parametrize("finalizers", [7, "x", {"a": 1}], ids=repr)
 def test_finalizers_that_are_no_list_count_as_none(finalizers: object) -> None:
-    old = golden.changed(stored("vmi-masquerade"), "metadata/deletionTimestamp", "2026-01-01T00:00:00Z")
+    old = golden.changed(stored("vmi-masquerade"), "metadata/deletionTimestamp", DELETED)
 
     verdict = update(old, golden.changed(old, "metadata/finalizers", finalizers))
 
-    assert (verdict.allowed, verdict.code) == (False, 403)
+    assert names.VMI_FINALIZER in verdict.warnings[0]
 
 
 def test_only_the_control_plane_writes_status() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from controlplane.api.version import KUBEVIRT_VERSION, VERSION
 from controlplane.virt_api.http import discovery
 from controlplane.virt_api.http.routes import DOCUMENTS, DocumentRoute, find_route
 
@@ -46,6 +47,28 @@ def test_the_platform_has_the_name_that_kubernetes_uses(
     """Clients compare it with their own platform and with a node's."""
     monkeypatch.setattr("platform.machine", lambda: machine)
     assert fetch("/apis/subresources.kubevirt.io/v1/version")["platform"] == platform
+
+
+@pytest.mark.parametrize("version", ["v1", "v1alpha3"])
+def test_clients_compare_their_version_with_that_of_kubevirt(version: str) -> None:
+    """A released virtctl begins each failure with three lines about versions if they differ."""
+    document = fetch(f"/apis/subresources.kubevirt.io/{version}/version")
+
+    assert (document["gitVersion"], document["controlPlaneVersion"]) == (KUBEVIRT_VERSION, f"v{VERSION}")
+    assert KUBEVIRT_VERSION == "v1.9.0"
+
+
+def test_virtctl_guestfs_learns_which_image_it_needs() -> None:
+    """It joins registry, prefix, "libguestfs-tools" and tag, unless there is a digest or a whole name."""
+    image = fetch("/apis/subresources.kubevirt.io/v1/guestfs")
+
+    assert image == {
+        "registry": "quay.io/kubevirt",
+        "tag": KUBEVIRT_VERSION,
+        "digest": "",
+        "imagePrefix": "",
+        "gsImage": "",
+    }
 
 
 def test_only_implemented_subresources_are_announced() -> None:

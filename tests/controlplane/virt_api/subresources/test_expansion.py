@@ -56,6 +56,12 @@ def test_a_valid_vm_is_returned_unchanged(namespace: Any) -> None:
     assert expand(json.dumps(vm).encode()) == (200, vm)
 
 
+def test_a_reference_that_a_volume_would_have_to_name_is_left_out() -> None:
+    inferred = {"inferFromVolume": "a", "inferFromVolumeFailurePolicy": "Ignore"}
+
+    assert expand(json.dumps(golden.changed(VM, "spec/preference", inferred)).encode()) == (200, VM)
+
+
 @pytest.mark.parametrize(
     ("vm", "field", "words"),
     [

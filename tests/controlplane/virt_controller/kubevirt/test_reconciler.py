@@ -37,7 +37,7 @@ async def test_its_status_is_written_once_for_the_observed_generation() -> None:
         assert (await reconcile(reconciler, NAME)).error is None
         world.catch_up()
     assert world.calls == [f"{STATUS} [uid+version]"]
-    assert (status(world)["phase"], status(world)["observedKubeVirtVersion"]) == ("Deployed", "1.2.3")
+    assert (status(world)["phase"], status(world)["operatorVersion"]) == ("Deployed", "1.2.3")
 
 
 async def test_an_outdated_object_gets_no_status() -> None:

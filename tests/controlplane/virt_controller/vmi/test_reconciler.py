@@ -8,7 +8,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 from kubevirt_api.condition_types import UNPAUSED
-from kubevirt_api.names import LAUNCHER_ROLE, NODE_NAME, ROLE, VM_FINALIZER, VMI_FINALIZER
+from kubevirt_api.names import DOMAIN, LAUNCHER_ROLE, NODE_NAME, ROLE, VM_FINALIZER, VMI_FINALIZER
 
 from controlplane.api.objects.kubevirt import DeveloperConfiguration, KubeVirtConfiguration
 from controlplane.api.objects.resources import NODE, POD, VIRTUAL_MACHINE_INSTANCE, Key, Resource
@@ -213,11 +213,10 @@ async def test_an_unseen_pod_of_another_leader_is_not_created_again(
     assert (stage.status["phase"], stage.status["reason"]) == ("Failed", "PodDeleted")
 
 
-@pytest.mark.parametrize("owners", [[], [FORMER]], ids=["without an owner", "of a former VMI with the name"])
-async def test_a_taken_name_is_reported_as_the_objects_problem(stage: Stage, owners: list[Json]) -> None:
+async def test_a_taken_name_is_reported_as_the_objects_problem(stage: Stage) -> None:
     key = await stage.until_begun()
     stage.store.delete(POD, key)
-    stage.store.create(POD, "default", {"metadata": {"name": key.name, "ownerReferences": owners}, "spec": {}})
+    stage.store.create(POD, "default", {"metadata": {"name": key.name}, "spec": {}})
     stage.patch_status({"phase": "Pending", "attempt": 1})
     stage.reconciler = stage.another()
     stage.catch_up()
@@ -227,6 +226,44 @@ async def test_a_taken_name_is_reported_as_the_objects_problem(stage: Stage, own
     assert reason == "FailedCreate"
     assert key.name in message
     assert "delete it" in message
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [{"ownerReferences": [FORMER]}, {"annotations": {DOMAIN: "web"}}],
+    ids=["controlled by it", "orphaned by the garbage collector"],
+)
+async def test_a_vmi_starts_after_the_pod_of_its_predecessor_is_gone(stage: Stage, metadata: Json) -> None:
+    """Somebody removed the finalizer of a VMI of this name. Two guests would write to one disk."""
+    former = Key("default", "virt-launcher-web-former-1")
+    labels = {"labels": {ROLE: LAUNCHER_ROLE}}
+    stage.store.create(POD, "default", {"metadata": {"name": former.name, **labels, **metadata}, "spec": {}})
+    stage.store.set_pod(former, stage.pod(former)["metadata"]["uid"], status={"phase": "Running"}, node="node-1")
+    stage.catch_up()
+
+    assert "create Pod" not in await work(stage, 3)
+    reason, message = stage.synchronized
+    assert reason == "PredecessorExists"
+    assert message.startswith(f"launcher Pod {former.name} on node node-1 of a former instance of this name")
+
+    stage.store.delete(POD, former)
+    stage.catch_up()
+    assert "create Pod" not in await work(stage, 2), "while it shuts down"
+    stage.store.delete(POD, former, grace_period_seconds=0)
+    stage.catch_up()
+    assert "create Pod" in await work(stage, 2)
+    assert not [kind for kind in stage.status.get("conditions", ()) if kind["type"] == "Synchronized"]
+
+
+@pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
+async def test_a_pod_that_is_over_is_no_predecessor(stage: Stage, phase: str) -> None:
+    former = {"metadata": {"name": "former", "labels": {ROLE: LAUNCHER_ROLE}, "ownerReferences": [FORMER]}, "spec": {}}
+    stage.store.create(POD, "default", former)
+    key = Key("default", "former")
+    stage.store.set_pod(key, stage.pod(key)["metadata"]["uid"], status={"phase": phase}, node="node-1")
+    stage.catch_up()
+
+    assert "create Pod" in await work(stage, 2)
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable, Iterator
 from types import ModuleType
 from typing import Any
@@ -44,6 +45,8 @@ MODULES: dict[str, tuple[ModuleType, dict[str, Any], Run]] = {
     ),
     "kubevirt_migration": (kubevirt_migration, migration_argspec.migration_spec(), migration_batch.run),
 }
+CLAIMS = {"login-data"}
+"""The claims that examples create, with kubernetes.core.k8s."""
 EVERY = [task for module, *_rest in MODULES.values() for task in yaml.safe_load(module.EXAMPLES)]
 EACH_TIME = {"Migrate a machine to another node with each run, and wait"}
 MIGRATIONS: dict[str, Callable[[World], object]] = {
@@ -51,6 +54,11 @@ MIGRATIONS: dict[str, Callable[[World], object]] = {
     "Start a migration, and do not wait": lambda world: setattr(world, "migrations", fake_migrations.STAY),
 }
 """What happens in the cluster before an example."""
+
+
+def own_tasks(name: str) -> list[dict[str, Any]]:
+    """Return the examples of a module without the tasks that prepare other objects."""
+    return [task for task in yaml.safe_load(MODULES[name][0].EXAMPLES) if f"virtops.kubevirt.{name}" in task]
 
 
 @pytest.fixture
@@ -75,11 +83,11 @@ def api(world: World) -> Iterator[Api]:
 def test_each_example_makes_a_change_and_none_when_it_runs_again(
     name: str, world: World, api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    module, spec, run = MODULES[name]
+    _module, spec, run = MODULES[name]
     if name == "kubevirt_migration":
         for guest in ("web", "database"):
             world.put("virtualmachineinstances", a_guest(guest))
-    for task in yaml.safe_load(module.EXAMPLES):
+    for task in own_tasks(name):
         MIGRATIONS.get(task["name"], lambda _world: None)(world)
         if task["name"].startswith("Migrate all"):
             monkeypatch.setitem(fake_migrations.end.__kwdefaults__, "to", "node-3")
@@ -105,3 +113,9 @@ def test_each_example_reads_existing_migrations(task: dict[str, Any], world: Wor
 @pytest.mark.parametrize("task", EVERY, ids=lambda task: task["name"])
 def test_no_example_needs_an_object_that_no_example_creates(task: dict[str, Any]) -> None:
     assert "secret" not in str(task).lower()
+    assert set(re.findall(r"'claimName': '([^']+)'", str(task))) <= CLAIMS
+
+
+def test_the_claims_of_examples_are_created_by_examples() -> None:
+    created = [task["kubernetes.core.k8s"]["definition"] for task in EVERY if "kubernetes.core.k8s" in task]
+    assert {claim["metadata"]["name"] for claim in created} == CLAIMS

@@ -56,6 +56,7 @@ EXAMPLES = [
     pytest.param(name, task, id=f"{name}: {task['name']}")
     for name, (module, _spec) in MODULES.items()
     for task in yaml.safe_load(module.EXAMPLES)
+    if f"virtops.kubevirt.{name}" in task
 ]
 ROOT = Path(__file__).resolve().parents[4]
 CONFTEST = ROOT / "tests" / "unit" / "conftest.py"

@@ -44,7 +44,13 @@ MALFORMED = [
     row("a selector of everything", "spec/selector", {}, "would select everything"),
     row("no labels", "spec/selector", {"matchLabels": {}}, "would select everything"),
     row("no label key", "spec/selector/matchLabels", {"a b": "c"}, "label key", at="spec.selector.matchLabels[a b]"),
-    row("a label of another set", "spec/selector/matchLabels", {LABEL: "other"}, "does not select", at="labels"),
+    row(
+        "a label of another set",
+        "spec/selector/matchLabels",
+        {LABEL: "other"},
+        "does not match labels",
+        at="spec.selector",
+    ),
     row("unknown operator", EXPRESSIONS, requirement(operator="Like"), "In, NotIn, Exists", at="operator"),
     row("In without values", EXPRESSIONS, requirement(operator="In"), "at least one value", at="values"),
     row("Exists with values", EXPRESSIONS, requirement(values=["a"]), "takes no values", at="values"),
@@ -58,8 +64,8 @@ MALFORMED = [
         at=f"Expressions[0][{LABEL}]",
     ),
     row("no template", "spec/template", ..., "is required"),
-    row("a template without labels", "spec/template/metadata", ..., "does not select", at="template.metadata.labels"),
-    row("a template that is not selected", LABELS, {LABEL: "x"}, "does not select", at="spec.template.metadata.labels"),
+    row("a template without labels", "spec/template/metadata", ..., "does not match labels", at="spec.selector"),
+    row("a template that is not selected", LABELS, {LABEL: "x"}, "does not match labels", at="spec.selector"),
     row("reserved label", LABELS, labelled(**{"kubevirt.io/nodeName": "n"}), "reserved", at="io/nodeName]"),
     row("reserved annotation", ANNOTATIONS, {"kubevirt.io/vm-generation": "1"}, "reserved", at="io/vm-generation]"),
     row("malformed VMI spec", "spec/template/spec/domain/memory", {"guest": "lots"}, "quantity", at="memory.guest"),
@@ -112,7 +118,7 @@ def test_a_template_without_labels_is_refused_even_if_the_selector_requires_none
     none = {"matchExpressions": [{"key": "app", "operator": "DoesNotExist"}]}
     bare = golden.changed(golden.changed(GOOD, "spec/selector", none), "spec/template/metadata/labels", {})
 
-    assert [problem.path for problem in judge(bare).problems] == ["spec.template.metadata.labels"]
+    assert [problem.path for problem in judge(bare).problems] == ["spec.selector"]
 
 
 def test_a_label_that_does_not_reach_the_pod_gets_a_warning() -> None:

@@ -7,8 +7,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
+from controlplane.api.admission.verdict import Request, Verdict, review
 from tests.controlplane.api import golden
-from tests.controlplane.api.admission.malformed import assert_refused, each, row
+from tests.controlplane.api.admission.malformed import SETTINGS, assert_refused, each, row
 
 ANNOTATIONS = "spec/template/metadata/annotations"
 
@@ -57,6 +60,46 @@ MALFORMED = [
     row("template is a list", "spec/template", [], "must be an object, got a list"),
     row("spec is text", "spec", "text", "must be an object"),
 ]
+
+
+REFERENCES = ("instancetype", "preference")
+INFERRED = {"inferFromVolume": "containerdisk", "inferFromVolumeFailurePolicy": "Ignore"}
+
+
+def judge(vm: dict[str, Any]) -> Verdict:
+    return review(Request("CREATE", vm["kind"], "u", "1", vm), SETTINGS)
+
+
+@pytest.mark.parametrize("name", REFERENCES)
+def test_a_reference_that_may_be_left_out_is_left_out(name: str) -> None:
+    """`virtctl create vm --volume-pvc` writes it by itself. As upstream, where the volume names nothing."""
+    vm = golden.load("vm-full")
+    verdict = judge(golden.changed(vm, f"spec/{name}", INFERRED))
+
+    assert verdict.patched == judge(vm).patched
+    assert f"spec.{name}: is left out" in " ".join(verdict.warnings)
+    update = Request("UPDATE", vm["kind"], "u", "1", golden.changed(vm, f"spec/{name}", INFERRED), old=vm)
+    assert review(update, SETTINGS).allowed
+
+
+@pytest.mark.parametrize("name", REFERENCES)
+@pytest.mark.parametrize(
+    "reference",
+    [
+        {"inferFromVolume": "containerdisk"},
+        {"inferFromVolume": "containerdisk", "inferFromVolumeFailurePolicy": "Reject"},
+        {"name": "u1.medium"},
+        {**INFERRED, "name": "u1.medium"},
+        {"inferFromVolumeFailurePolicy": "Ignore"},
+        {},
+        "u1.medium",
+    ],
+    ids=str,
+)
+def test_a_reference_that_asks_for_something_is_refused_by_name(name: str, reference: Any) -> None:
+    (problem,) = judge(golden.changed(golden.load("vm-full"), f"spec/{name}", reference)).problems
+
+    assert str(problem) == f"spec.{name}: known to KubeVirt, not built in this version; remove it"
 
 
 @each(MALFORMED)

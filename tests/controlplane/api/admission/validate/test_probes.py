@@ -8,9 +8,12 @@ from typing import Any
 import pytest
 
 from controlplane.api.admission.validate.probes import check_probes
+from controlplane.api.admission.verdict import Request, review
 from controlplane.api.objects.decode import decode
+from controlplane.api.objects.resources import VIRTUAL_MACHINE_INSTANCE, Resource
 from controlplane.api.objects.vmi.instance import VirtualMachineInstanceSpec
-from tests.controlplane.api.admission.malformed import assert_refused, each, row
+from tests.controlplane.api import golden
+from tests.controlplane.api.admission.malformed import SETTINGS, assert_refused, each, row
 
 POD = {"networks": [{"name": "default", "pod": {}}]}
 CONNECT = {"livenessProbe": {"tcpSocket": {"port": 53}}}
@@ -41,6 +44,31 @@ def test_a_port_of_another_protocol_is_refused() -> None:
     assert problem == (
         "spec.livenessProbe.tcpSocket.port: 53 is not forwarded to the guest; add it to the ports of interface default"
     )
+
+
+@pytest.mark.parametrize("probe", ["tcpSocket", "httpGet"])
+@pytest.mark.parametrize("kind", [*golden.KINDS, "VirtualMachinePool"], ids=str)
+def test_a_machine_that_names_no_interface_has_the_pod_network(kind: Resource | str, probe: str) -> None:
+    """It gets it by default, in an instance at once and in a template later."""
+    if isinstance(kind, str):
+        whole, path = golden.load("pool-cirros"), "spec/virtualMachineTemplate/spec/template/spec"
+    else:
+        whole = golden.machine(kind)
+        path = "spec" if kind == VIRTUAL_MACHINE_INSTANCE else "spec/template/spec"
+    for field, value in (
+        ("domain/devices/interfaces", []),
+        ("networks", []),
+        ("livenessProbe", {probe: {"port": 1}}),
+        ("readinessProbe", None),
+    ):
+        whole = golden.changed(whole, f"{path}/{field}", value)
+
+    def judge(obj: dict[str, Any]) -> list[str]:
+        return [problem.path for problem in review(Request("CREATE", obj["kind"], "u", "1", obj), SETTINGS).problems]
+
+    assert judge(whole) == []
+    without = golden.changed(whole, f"{path}/domain/devices/autoattachPodInterface", False)
+    assert judge(without) == [f"{path.replace('/', '.')}.livenessProbe.{probe}"]
 
 
 def test_without_the_pod_network_tcp_and_http_probes_are_refused() -> None:

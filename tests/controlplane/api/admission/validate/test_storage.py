@@ -13,10 +13,12 @@ import pytest
 from controlplane.api.admission.kinds import vm
 from controlplane.api.admission.validate.check import check_object
 from controlplane.api.admission.validate.storage import SEED_BYTES
+from controlplane.api.admission.verdict import Request, review
 from controlplane.api.objects.kubevirt import KubeVirtConfiguration
+from controlplane.api.objects.resources import VIRTUAL_MACHINE_INSTANCE
 from controlplane.api.objects.vm import VirtualMachine
 from tests.controlplane.api import golden
-from tests.controlplane.api.admission.malformed import assert_refused, each, row
+from tests.controlplane.api.admission.malformed import SETTINGS, assert_refused, each, row
 
 SPEC = "spec/template/spec"
 
@@ -151,3 +153,27 @@ MALFORMED = [
 @each(MALFORMED)
 def test_malformed_storage_is_refused_with_field_and_remedy(path: str, value: Any, at: str, words: str) -> None:
     assert_refused(path, value, at, words)
+
+
+def test_a_read_only_claim_without_a_disk_gets_a_disk_that_cannot_be_read_only() -> None:
+    """The default disk is on sata. Its instance would fail."""
+    vmi = golden.machine(VIRTUAL_MACHINE_INSTANCE)
+    claim = {"name": "extra", "persistentVolumeClaim": {"claimName": "extra", "readOnly": True}}
+    volumes = [*vmi["spec"]["volumes"], claim]
+    bad = golden.changed(vmi, "spec/volumes", volumes)
+
+    problems = review(Request("CREATE", vmi["kind"], "u", "1", bad), SETTINGS).problems
+
+    assert [problem.path for problem in problems] == [
+        f"spec.volumes[{len(volumes) - 1}].persistentVolumeClaim.readOnly"
+    ]
+
+
+def test_two_volumes_of_one_name_are_reported_once() -> None:
+    vmi = golden.machine(VIRTUAL_MACHINE_INSTANCE)
+    twice = [{"name": "extra", "emptyDisk": {"capacity": "1Gi"}}] * 2
+    bad = golden.changed(vmi, "spec/volumes", [*vmi["spec"]["volumes"], *twice])
+
+    problems = review(Request("CREATE", vmi["kind"], "u", "1", bad), SETTINGS).problems
+
+    assert [problem.path for problem in problems] == [f"spec.volumes[{len(vmi['spec']['volumes']) + 1}].name"]

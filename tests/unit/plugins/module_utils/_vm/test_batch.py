@@ -48,6 +48,14 @@ def test_the_removal_of_a_missing_item_is_a_warning_and_no_change(task: Task) ->
     assert "warnings" not in task(state="absent", **removed)
 
 
+def test_a_change_of_a_volume_that_no_disk_uses_is_a_warning(task: Task) -> None:
+    task(**MACHINE)
+    (text,) = task(volumes=[{"name": "containerdsk", "containerDisk": {"image": "registry/guest:2"}}])["warnings"]
+    assert text.startswith("VirtualMachine default/web: volumes: nothing uses containerdsk, because there is no disk")
+    shared = {"spec": {"domain": {"devices": {"filesystems": [{"name": "f", "virtiofs": {}}]}}}}
+    assert "warnings" not in task(name="b", volumes=[{"name": "f", "configMap": {"name": "m"}}], **shared, **MACHINE)
+
+
 def test_the_removal_of_an_item_that_is_there_is_no_warning(task: Task) -> None:
     data = {"disks": [{"name": "data", "disk": {}}], "volumes": [{"name": "data", "emptyDisk": {"capacity": "1Gi"}}]}
     task(**MACHINE, **data)

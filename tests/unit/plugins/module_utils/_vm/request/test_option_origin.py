@@ -5,8 +5,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
+from ansible_collections.virtops.kubevirt.plugins.module_utils._client.errors import Invalid
 from ansible_collections.virtops.kubevirt.plugins.module_utils._vm.request import option_origin
+from ansible_collections.virtops.kubevirt.plugins.module_utils._vm.request.vm_request import request_of
 
 BODY = {
     "spec": {
@@ -56,3 +60,11 @@ def test_an_explicit_option_comes_before_the_one_that_generates_such_a_volume() 
     given = {**GIVEN, "volumes": frozenset({"cloudinit"})}
 
     assert option_origin.option_of(f"{VOLUMES}[2].emptyDisk", given, BODY) == "volumes (cloudinit)"
+
+
+def test_a_refused_name_is_shown_with_the_other_names_of_its_list() -> None:
+    """A misspelt name adds an item instead of changing one."""
+    request = request_of({"name": "web", "namespace": "default", "disks": [{"name": "own", "cache": "none"}]})
+    refused: list[dict[str, Any]] = [{"field": f"{DEVICES}.disks[1].name", "message": "no volume is called own"}]
+    error = option_origin.with_options(Invalid("no", status=422, causes=refused), request, BODY)
+    assert error.message == f"no ({DEVICES}.disks[1].name comes from the option disks (own), next to cloudinit)"

@@ -1,10 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Items of named lists that a task removes. Pure.
+"""Names of list items that a task may have misspelt: it then warns, with the names that are there. Pure.
 
-A removal of an item that does not exist changes nothing, as with any object that is to be absent. The name may be
-misspelt, so the task warns.
+A removal of an item that does not exist changes nothing, as with any object that is to be absent. A change of an item
+that does not exist adds one; the server refuses a disk without a volume, but not a volume without a disk.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ from ..field_path import Path, value_at
 from ..kinds import Kind
 from ..merge import overlay
 from ..merge.keyed_lists import KEYS, key_of
-from . import manifest
+from . import manifest, shape
+
+_REMEDY = "look at its name, or leave the entry out"
 
 Object = dict[str, Any]
 
@@ -43,17 +45,31 @@ def removals_of(params: Mapping[str, Any], kind: Kind) -> tuple[Removal, ...]:
     return tuple(removal for removal in found if (removal.path, removal.name) not in declared)
 
 
-def warnings(title: str, removals: tuple[Removal, ...], before: Object | None) -> list[str]:
+def not_removed(title: str, removals: tuple[Removal, ...], before: Object | None) -> list[str]:
     """Return a warning for each removed item that the object did not have. before: the object before the task."""
     texts = []
     for field, path, name in removals:
-        names = [key_of(path, item) or "" for item in value_at(before, path) or ()]
+        names = _names(before, path)
         if name not in names:
-            there = f"there are: {', '.join(names)}" if names else "the list is empty"
-            texts.append(
-                f"{title}: {field}: there is no {name} to remove ({there}); look at its name, or leave the entry out"
-            )
+            texts.append(f"{title}: {field}: there is no {name} to remove ({_known(names)}); {_REMEDY}")
     return texts
+
+
+def not_used(title: str, volumes: list[str], after: Object, kind: Kind) -> list[str]:
+    """Return a warning for each of these volumes, which no disk uses. after: the object after the task."""
+    known = _known(_names(after, kind.inside(shape.DISKS)))
+    return [
+        f"{title}: volumes: nothing uses {name}, because there is no disk of that name ({known}); {_REMEDY}"
+        for name in volumes
+    ]
+
+
+def _names(obj: Object | None, path: Path) -> list[str]:
+    return [key_of(path, item) or "" for item in value_at(obj, path) or ()]
+
+
+def _known(names: list[str]) -> str:
+    return f"there are: {', '.join(names)}" if names else "the list is empty"
 
 
 def _items(params: Mapping[str, Any], kind: Kind) -> Iterator[tuple[str, Path, Any]]:

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""List items that a task removes, and the warning for one that is not there."""
+"""Names of list items that a task may have misspelt, and the warnings about them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from ansible_collections.virtops.kubevirt.plugins.module_utils._vm import kinds
 from ansible_collections.virtops.kubevirt.plugins.module_utils._vm.field_path import nested
-from ansible_collections.virtops.kubevirt.plugins.module_utils._vm.request import removals, shape
+from ansible_collections.virtops.kubevirt.plugins.module_utils._vm.request import item_names, shape
 from ansible_collections.virtops.kubevirt.plugins.module_utils._vm.request.vm_request import build_request
 
 NAMED = {"name": "web", "namespace": "default"}
@@ -37,7 +37,7 @@ def test_a_removed_item_is_found_in_the_option_that_removes_it(
     kind: kinds.Kind, options: dict[str, Any], field: str, path: Any
 ) -> None:
     request = build_request({**NAMED, **options}, "", kind)
-    assert request.removals == (removals.Removal(field, kind.inside(path), "rawx"),)
+    assert request.removals == (item_names.Removal(field, kind.inside(path), "rawx"),)
 
 
 def test_items_of_a_definition_and_templates_of_data_volumes_are_removed_too() -> None:
@@ -47,7 +47,7 @@ def test_items_of_a_definition_and_templates_of_data_volumes_are_removed_too() -
     ]
     templates = [{"metadata": {"name": "root"}, "spec": None}]
     request = build_request({**NAMED, "data_volume_templates": templates}, "", kinds.VM)
-    assert request.removals == (removals.Removal("data_volume_templates", TEMPLATES, "root"),)
+    assert request.removals == (item_names.Removal("data_volume_templates", TEMPLATES, "root"),)
 
 
 @pytest.mark.parametrize(
@@ -87,10 +87,18 @@ def test_an_item_that_another_option_of_the_task_declares_is_not_misspelt() -> N
 )  # fmt: skip
 def test_a_missing_item_is_named_with_the_known_names(names: list[str], texts: list[str]) -> None:
     before = nested(shape.DISKS, [{"name": name} for name in names])
-    removed = (removals.Removal("disks", shape.DISKS, "rawx"),)
-    assert removals.warnings("VM default/web", removed, before) == texts
+    removed = (item_names.Removal("disks", shape.DISKS, "rawx"),)
+    assert item_names.not_removed("VM default/web", removed, before) == texts
 
 
 def test_a_new_object_has_no_items_to_remove() -> None:
-    removed = (removals.Removal("disks", shape.DISKS, "rawx"),)
-    assert len(removals.warnings("VM default/web", removed, None)) == 1
+    removed = (item_names.Removal("disks", shape.DISKS, "rawx"),)
+    assert len(item_names.not_removed("VM default/web", removed, None)) == 1
+
+
+def test_a_volume_without_a_disk_is_named_with_the_disks() -> None:
+    after = nested(shape.DISKS, [{"name": "root"}, {"name": "seed"}])
+    (text,) = item_names.not_used("VM default/web", ["rootx"], after, kinds.VM)
+    assert text.startswith(
+        "VM default/web: volumes: nothing uses rootx, because there is no disk of that name (there are:"
+    )
