@@ -85,7 +85,7 @@ def passed_labels(labels: Mapping[str, str]) -> dict[str, str]:
 
 def passed_annotations(annotations: Mapping[str, str]) -> dict[str, str]:
     """Return the annotations that a launcher Pod gets. ValueError when they are too long."""
-    passed = {key: value for key, value in annotations.items() if _passes_as_annotation(key)}
+    passed = {key: value for key, value in annotations.items() if is_passed_annotation(key)}
     size = sum(len(key.encode()) + len(value.encode(errors="replace")) for key, value in passed.items())
     if size > ANNOTATIONS_LIMIT_BYTES:
         raise ValueError(
@@ -97,8 +97,13 @@ def passed_annotations(annotations: Mapping[str, str]) -> dict[str, str]:
 def held_back(labels: Iterable[str], annotations: Iterable[str]) -> list[str]:
     """Return the keys that are not copied, without keys that do not concern a Pod anyway."""
     keys = {key for key in labels if not _passes_as_label(key)}
-    keys |= {key for key in annotations if not (_passes_as_annotation(key) or _is_bookkeeping(key))}
+    keys |= {key for key in annotations if not (is_passed_annotation(key) or _is_bookkeeping(key))}
     return sorted(keys)
+
+
+def is_passed_annotation(key: str) -> bool:
+    """Tell whether a launcher Pod gets an annotation."""
+    return key in ANNOTATIONS or _domain(key) in ANNOTATION_DOMAINS
 
 
 def _passes_as_label(key: str) -> bool:
@@ -112,10 +117,6 @@ def _passes_as_label(key: str) -> bool:
 
 def _is_of_controllers(key: str) -> bool:
     return key in LABELS_OF_CONTROLLERS or key.startswith(_RUNTIMES)
-
-
-def _passes_as_annotation(key: str) -> bool:
-    return key in ANNOTATIONS or _domain(key) in ANNOTATION_DOMAINS
 
 
 def _is_bookkeeping(key: str) -> bool:

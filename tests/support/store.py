@@ -16,6 +16,7 @@ import msgspec
 from kubevirt_api.condition_types import UNPAUSED
 
 from controlplane.api.objects.resources import (
+    CONTROLLER_REVISION,
     LEASE,
     MIGRATION_POLICY,
     NODE,
@@ -42,6 +43,10 @@ WITH_STATUS = (
     VIRTUAL_MACHINE_POOL,
 )
 RESOURCES = (VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, POD, NODE, LEASE)
+UNWATCHED = (CONTROLLER_REVISION,)
+"""Kinds that every world has and no process watches."""
+UNCOUNTED = (LEASE, CONTROLLER_REVISION)
+"""Kinds that do not shift the UIDs of other objects."""
 WITH_SETS = (*RESOURCES, VIRTUAL_MACHINE_INSTANCE_REPLICA_SET)
 """For worlds with replica sets. Other worlds save a cache in each process."""
 WITH_MIGRATIONS = (*RESOURCES, VIRTUAL_MACHINE_INSTANCE_MIGRATION, MIGRATION_POLICY)
@@ -69,8 +74,9 @@ class Store:
     def __init__(self, clock: SimulatedClock, resources: tuple[Resource, ...] = RESOURCES) -> None:
         self._clock = clock
         self.resources = resources
-        self._objects: dict[str, dict[Key, Json]] = {resource.kind: {} for resource in resources}
-        self._raw: dict[str, dict[Key, bytes]] = {resource.kind: {} for resource in resources}
+        self.kinds = (*resources, *UNWATCHED)
+        self._objects: dict[str, dict[Key, Json]] = {resource.kind: {} for resource in self.kinds}
+        self._raw: dict[str, dict[Key, bytes]] = {resource.kind: {} for resource in self.kinds}
         self._listed: dict[str, list[tuple[Key, Json]]] = {}
         """Sorted objects of each kind that has not changed since the last list."""
         self._uids = 0
@@ -80,7 +86,7 @@ class Store:
         self.history: list[Change] = []
         self.idle_writes: list[tuple[str, str]] = []
         """Actor and object of each patch that changed nothing."""
-        self.histories: dict[str, list[Change]] = {resource.kind: [] for resource in resources}
+        self.histories: dict[str, list[Change]] = {resource.kind: [] for resource in self.kinds}
 
     @property
     def now(self) -> float:
@@ -114,9 +120,9 @@ class Store:
         key = Key(namespace, meta["name"])
         if key in self._objects[resource.kind]:
             raise AlreadyExists(f"{resource.kind} {key} already exists")
-        self._uids += resource != LEASE  # Leases do not shift the UIDs of other objects
+        self._uids += resource not in UNCOUNTED
         identity = {"namespace": namespace} if resource.namespaced else {}
-        kind = "4000" if resource != LEASE else f"{self.version:04x}"
+        kind = "4000" if resource not in UNCOUNTED else f"{self.version:04x}"
         meta.update(identity, uid=f"{self._uids:08x}-0000-{kind}-8000-000000000000", generation=1)
         meta["creationTimestamp"] = format_timestamp(self._clock.now())
         if resource in WITH_STATUS:

@@ -57,5 +57,6 @@ DATA_VOLUME = Resource("cdi.kubevirt.io", "v1beta1", "datavolumes", "DataVolume"
 CUSTOM_RESOURCE_DEFINITION = Resource(
     "apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", namespaced=False
 )
+CONTROLLER_REVISION = Resource("apps", "v1", "controllerrevisions", "ControllerRevision")
 LEASE = Resource("coordination.k8s.io", "v1", "leases", "Lease")
 API_SERVICE = Resource("apiregistration.k8s.io", "v1", "apiservices", "APIService", namespaced=False)

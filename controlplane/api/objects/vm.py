@@ -88,6 +88,8 @@ class VirtualMachineStatus(Node, frozen=True, kw_only=True):
     """Ready, Failure, RestartRequired and the conditions of the VirtualMachineInstance."""
     state_change_requests: tuple[StateChangeRequest, ...] = ()
     """Starts and stops asked for and not done yet. Only the first counts."""
+    start_revision_name: Annotated[str, bounded(max_length=253)] = ""
+    """ControllerRevision of the last start. The next start with another spec deletes it."""
     start_failure: StartFailure | None = None
     """Failed starts and when the next one is tried."""
 

@@ -3,8 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The VM controller: reads the caches into a World, writes actions and status. It decides nothing.
 
-Writes for one VM start, by all components (10 at most; asserted in tests/controlplane/virt_controller/test_budget.py):
+Writes for one VM start, by all components (11 at most; asserted in tests/controlplane/virt_controller/test_budget.py):
 
+    ControllerRevision  create                                      1   virt-controller/vm
     VM      status     Starting                                     1   virt-controller/vm
     VMI     create                                                  1   virt-controller/vm
     VMI     status     Scheduling, epoch                            1   virt-controller/vmi
@@ -16,7 +17,8 @@ Writes for one VM start, by all components (10 at most; asserted in tests/contro
     Event   create     SuccessfulCreate on the VM, Started on the VMI   2
 
 virt-handler declares Ready together with Running when its Pod is ready; if it cannot, virt-controller does: one more.
-Admission adds the VM's finalizer. If admission was bypassed, the finalizer costs one more.
+Admission adds the VM's finalizer. If admission was bypassed, the finalizer costs one more. A start after a change of
+the VM's spec deletes the former start's ControllerRevision: one more.
 """
 
 from __future__ import annotations
@@ -51,6 +53,7 @@ from controlplane.virt_controller.vm.data_volume_writes import (
 from controlplane.virt_controller.vm.data_volumes import names_of
 from controlplane.virt_controller.vm.decide import decide
 from controlplane.virt_controller.vm.pod_lookup import PodLookup
+from controlplane.virt_controller.vm.start_revision_writes import record_start
 from controlplane.virt_controller.vm.status import derive_status
 from controlplane.virt_controller.vm.template import stored_template
 from controlplane.virt_controller.vm.vmi_manifest import build_vmi, run_always_patch
@@ -217,15 +220,18 @@ class VmReconciler:
             await self._api.get(VIRTUAL_MACHINE_INSTANCE, vm.metadata.key)
         self._confirmed[vm.metadata.key] = vm.metadata.resource_version
 
-    async def _confirm_current(self, vm: VirtualMachine) -> None:
-        """Confirm that the VM is unchanged: a start may have been revoked or done. Raises Conflict."""
-        fresh = (await self._api.get(VIRTUAL_MACHINE, vm.metadata.key))["metadata"]
+    async def _confirm_current(self, vm: VirtualMachine) -> dict[str, Any]:
+        """Return the VM as stored, if it is unchanged: a start may have been revoked or done. Raises Conflict."""
+        stored = await self._api.get(VIRTUAL_MACHINE, vm.metadata.key)
+        fresh = stored["metadata"]
         if (fresh["uid"], fresh["resourceVersion"]) != (vm.metadata.uid, vm.metadata.resource_version):
             raise Conflict(f"cannot act on VirtualMachine {vm.metadata.key}: it has changed meanwhile")
+        return stored
 
     async def _create(self, world: World, action: CreateVmi) -> None:
         vm = world.vm
-        await self._confirm_current(vm)
+        stored = await self._confirm_current(vm)
+        await record_start(self._api, vm, stored["spec"])
         manifest = build_vmi(vm, world.template, is_paused=action.is_paused)
         body = default_instance(manifest, self._configuration(), seed=vm.metadata.uid)
         try:

@@ -22,6 +22,7 @@ from controlplane.api.objects.vmi.instance import VirtualMachineInstance, Virtua
 from controlplane.virt_controller.vm.live_change import has_grown, is_only_live, next_run, refuse_sockets
 from controlplane.virt_controller.vm.live_memory import has_other_memory, refuse_memory
 from controlplane.virt_controller.vm.template import template_hash
+from controlplane.virt_controller.vm.template_metadata import changed_metadata
 from controlplane.virt_controller.vm.world import World
 
 NAMED_FIELDS = 8
@@ -37,19 +38,29 @@ def restart_required(world: World) -> Condition | None:
     own = world.own
     if own is None or world.is_stopping or is_final(own.status.phase):
         return None
+    causes = [cause for cause in (_cause_in_spec(world, own), _cause_in_metadata(world, own)) if cause]
+    if not causes:
+        return None
+    message = f"{', and '.join(causes)}; restart the machine to apply it"
+    return Condition(type=condition_types.RESTART_REQUIRED, status="True", message=message)
+
+
+def _cause_in_spec(world: World, own: VirtualMachineInstance) -> str:
     made_from = own.metadata.annotations.get(TEMPLATE_HASH)
     if made_from is None or made_from == template_hash(world.template):
-        return None
+        return ""
     if not is_only_live(world, own):
-        message = f"a non-live-updatable field was changed in the template spec{_field_names(world, own)}"
-    elif why := refuse_sockets(world, own):
-        message = f"{SOCKETS} was changed in the template spec, and {why}"
-    elif why := refuse_memory(own, next_run(world)):
-        message = f"{MEMORY} was changed in the template spec, and {why}"
-    else:
-        return None  # live_change writes it into the VMI
-    message += "; restart the machine to apply it"
-    return Condition(type=condition_types.RESTART_REQUIRED, status="True", message=message)
+        return f"a non-live-updatable field was changed in the template spec{_field_names(world, own)}"
+    if why := refuse_sockets(world, own):
+        return f"{SOCKETS} was changed in the template spec, and {why}"
+    if why := refuse_memory(own, next_run(world)):
+        return f"{MEMORY} was changed in the template spec, and {why}"
+    return ""  # live_change writes it into the VMI
+
+
+def _cause_in_metadata(world: World, own: VirtualMachineInstance) -> str:
+    parts = changed_metadata(world.vm.spec.template.metadata, own.metadata)
+    return f"{' and '.join(parts)} were changed in the template metadata" if parts else ""
 
 
 def _field_names(world: World, own: VirtualMachineInstance) -> str:

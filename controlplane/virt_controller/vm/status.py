@@ -21,6 +21,7 @@ from controlplane.api.objects.phase import PENDING, RUNNING, SCHEDULED, SCHEDULI
 from controlplane.api.objects.readiness import TERMINATING, readiness
 from controlplane.api.objects.vm import StartFailure, StateChangeRequest, VirtualMachineStatus
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
+from controlplane.api.start_revision import revision_of_run
 from controlplane.api.timestamps import format_timestamp
 from controlplane.engine.plan import RefusedStep
 from controlplane.virt_controller.vm import data_volumes
@@ -29,6 +30,7 @@ from controlplane.virt_controller.vm.restart_required import restart_required
 from controlplane.virt_controller.vm.start_failure import is_failed_start, next_start_failure
 from controlplane.virt_controller.vm.state_change_requests import needs_rerun_request, rerun_requests
 from controlplane.virt_controller.vm.template import template_hash
+from controlplane.virt_controller.vm.template_metadata import changed_metadata
 from controlplane.virt_controller.vm.world import COUNTED, Action, Ownership, World
 from controlplane.virt_controller.vm.write_failure import explain_write_failure
 
@@ -73,6 +75,7 @@ def _derive(world: World, problem: RefusedStep[Action] | None) -> VirtualMachine
         desired_generation=world.vm.metadata.generation,
         conditions=listed,
         state_change_requests=_requests(world),
+        start_revision_name=_start_revision_name(world),
         start_failure=failure,
     )
 
@@ -183,11 +186,26 @@ def _instance_generation(world: World) -> int:
     """
     annotations = world.own.metadata.annotations if world.own else {}
     text, newest = annotations.get(VM_GENERATION, ""), world.vm.metadata.generation
-    if text != str(newest) and annotations.get(TEMPLATE_HASH) == template_hash(world.template):
+    if text != str(newest) and _has_template(world):
         return newest
     # The length is limited because int() raises for a very long annotation.
     is_number = text.isascii() and text.isdecimal() and len(text) <= len(str(newest))
     return int(text) if is_number and int(text) <= newest else 0
+
+
+def _start_revision_name(world: World) -> str:
+    """Return the revision that the VMI names, or will name with its first status: that saves a write."""
+    own, old = world.own, world.vm.status.start_revision_name
+    if own is None:
+        return old
+    return (own.status.virtual_machine_revision_name if own.status.phase else revision_of_run(own.metadata)) or old
+
+
+def _has_template(world: World) -> bool:
+    """Tell whether the VMI has the VM's template, labels and annotations that act included."""
+    if world.own is None or world.own.metadata.annotations.get(TEMPLATE_HASH) != template_hash(world.template):
+        return False
+    return not changed_metadata(world.vm.spec.template.metadata, world.own.metadata)
 
 
 def _conditions(world: World, problem: RefusedStep[Action] | None) -> conditions.Conditions:

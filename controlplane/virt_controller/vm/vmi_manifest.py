@@ -12,13 +12,20 @@ from __future__ import annotations
 import uuid
 from typing import Any
 
-from kubevirt_api.names import FIXED_TEMPLATE_HASH, TEMPLATE_HASH, VM_GENERATION, VMI_FINALIZER
+from kubevirt_api.names import (
+    FIXED_TEMPLATE_HASH,
+    TEMPLATE_HASH,
+    TEMPLATE_METADATA_HASH,
+    VM_GENERATION,
+    VMI_FINALIZER,
+)
 from kubevirt_api.run_strategies import ALWAYS
 
 from controlplane.api.objects.owner import owner_reference
 from controlplane.api.objects.resources import VIRTUAL_MACHINE_INSTANCE
 from controlplane.api.objects.vm import VirtualMachine
 from controlplane.virt_controller.vm.template import fixed_hash, plain_template, template_hash
+from controlplane.virt_controller.vm.template_metadata import metadata_hash
 
 FIRMWARE_NAMESPACE = uuid.UUID("6a1a24a1-4061-4607-8bf4-a3963d0c5895")
 """Namespace of the UUIDv5 for a machine without a firmware UUID. It is derived from the VM's name, so starts keep
@@ -41,6 +48,7 @@ def build_vmi(vm: VirtualMachine, template: bytes, *, is_paused: bool = False) -
         VM_GENERATION: str(vm.metadata.generation),
         TEMPLATE_HASH: template_hash(template),
         FIXED_TEMPLATE_HASH: fixed_hash(template),
+        TEMPLATE_METADATA_HASH: metadata_hash(metadata),
     }
     return {
         "apiVersion": VIRTUAL_MACHINE_INSTANCE.api_version,

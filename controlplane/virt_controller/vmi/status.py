@@ -37,6 +37,7 @@ from controlplane.api.objects.vmi.instance import (
     PhaseTransition,
     VirtualMachineInstanceStatus,
 )
+from controlplane.api.start_revision import revision_of_run
 from controlplane.api.timestamps import format_timestamp
 from controlplane.domain.layout import UID
 from controlplane.domain.migratable import method_of
@@ -187,6 +188,9 @@ def _moved(world: World, step: NextPhase) -> VirtualMachineInstanceStatus:
     return msgspec.structs.replace(
         old,
         phase=step.phase,
+        virtual_machine_revision_name=(
+            old.virtual_machine_revision_name if old.phase else revision_of_run(world.vmi.metadata)
+        ),
         reason=step.trouble.reason if step.trouble else "",
         phase_transition_timestamps=_transitions(old, step.phase, _now(world)),
     )

@@ -68,6 +68,8 @@ TEMPLATE_HASH = "virtops.kubevirt/template-hash"
 """On a VirtualMachineInstance: hash of the stored VM template that it was created from."""
 FIXED_TEMPLATE_HASH = "virtops.kubevirt/fixed-template-hash"
 """On a VirtualMachineInstance: hash of the part of the VM template that cannot change while it runs."""
+TEMPLATE_METADATA_HASH = "virtops.kubevirt/template-metadata-hash"
+"""On a VirtualMachineInstance: hashes of the labels and annotations of the VM template that act on it or its Pod."""
 CPUS_ADDED = "virtops.kubevirt/cpus-added"
 """On a VirtualMachineInstance that got virtual CPUs after its creation: how many the last change added."""
 POOL_TEMPLATE = "virtops.kubevirt/pool-template-hash"
@@ -98,7 +100,7 @@ WORKLOAD_UPDATE_MIGRATION = "kubevirt.io/workloadUpdateMigration"
 WORKLOAD_UPDATE_REASON = "virtops.kubevirt/workload-update-reason"
 """The reason for such a migration in words. A pending migration whose reason has changed is created again."""
 
-RESERVED_ANNOTATIONS = (VM_GENERATION, TEMPLATE_HASH, FIXED_TEMPLATE_HASH, CPUS_ADDED)
+RESERVED_ANNOTATIONS = (VM_GENERATION, TEMPLATE_HASH, FIXED_TEMPLATE_HASH, TEMPLATE_METADATA_HASH, CPUS_ADDED)
 """Annotations of a VirtualMachineInstance that only the control plane may set."""
 
 # Devices that launchers request from their node

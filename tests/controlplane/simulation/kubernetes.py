@@ -110,7 +110,7 @@ def _is_lost(store: Store, node: str, *, is_going: bool) -> bool:
 
 
 def _all(store: Store) -> Iterator[tuple[Resource, Key, Json]]:
-    for resource in store.resources:
+    for resource in store.kinds:
         for key, body in store.list(resource):
             yield resource, key, body
 

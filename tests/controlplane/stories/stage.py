@@ -17,7 +17,6 @@ from typing import Any
 
 from controlplane.api.objects.decode import decode_vm, decode_vmi
 from controlplane.api.objects.resources import (
-    LEASE,
     POD,
     VIRTUAL_MACHINE,
     VIRTUAL_MACHINE_INSTANCE,
@@ -33,7 +32,7 @@ from tests.controlplane.simulation.launcher import Launcher
 from tests.controlplane.simulation.node import Node
 from tests.controlplane.simulation.process import Process
 from tests.support.clock import SimulatedClock, WrongClock
-from tests.support.store import WITH_SETS, Change, Json, Store
+from tests.support.store import UNCOUNTED, WITH_SETS, Change, Json, Store
 
 NAMES = {
     "VirtualMachine": "vm",
@@ -171,7 +170,7 @@ class _Listener(logging.Handler):
 
 
 def _describe(change: Change) -> str | None:
-    if change.resource == LEASE:
+    if change.resource in UNCOUNTED:
         return None
     name = f"{NAMES[change.resource.kind]}/{change.key.name}"
     if change.after is None:

@@ -34,6 +34,7 @@ from controlplane.virt_api.subresources.lifecycle import (
 from controlplane.virt_api.subresources.options import RestartOptions, StartOptions, StopOptions
 from tests.controlplane.simulation.ledger import UNKNOWN, Ledger, strategy_of
 from tests.controlplane.simulation.machines.hands_on_pods import NOTHING, HandsOnPods
+from tests.controlplane.simulation.machines.truth import TIER
 from tests.controlplane.simulation.node import BAD_NODE_SELECTOR, DEAF, NO_KERNEL
 from tests.support.store import OVER, Json, Store
 
@@ -185,12 +186,13 @@ class People:
     def _change_template(self, key: Key) -> str:
         memory = self._rng.choice(("64Mi", "96Mi", "128Mi"))
         again = self._rng.choice((*TRIED_AGAIN, None))
+        tier = self._rng.choice(("a", "b", None))
         template = {
-            "metadata": {"annotations": {names.FURTHER_ATTEMPTS: again}},
+            "metadata": {"annotations": {names.FURTHER_ATTEMPTS: again}, "labels": {TIER: tier}},
             "spec": {"domain": {"memory": {"guest": memory}}},
         }
         self._store.patch(VIRTUAL_MACHINE, key, {"spec": {"template": template}})
-        return f"change VM {key} to {memory}, tried again {again or 'as usual'}"
+        return f"change VM {key} to {memory}, tier {tier}, tried again {again or 'as usual'}"
 
     def _annotate(self, key: Key) -> str:
         resource = self._rng.choice((VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE))

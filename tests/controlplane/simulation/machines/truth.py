@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from collections import Counter
 
-from kubevirt_api.names import NODE_NAME, TEMPLATE_HASH, VM_GENERATION
+from kubevirt_api.names import NODE_NAME, TEMPLATE_HASH, TEMPLATE_METADATA_HASH, VM_GENERATION
 
 from tests.controlplane.simulation.ledger import controlling_uid
 from tests.support.store import OVER, Json
 
+TIER = "tier"
+"""A label of templates that users change."""
 OWN = ("Ready", "Failure", "RestartRequired")
 """Conditions of the VM; all others are those of its instance."""
 
@@ -76,7 +78,7 @@ def made_from(own: Json | None, vm: Json) -> int:
 
     An adopted instance may name that of a former VM: it does not count.
     """
-    if own is not None and _names_its_template(own) and form(own["spec"]) == form(vm["spec"]["template"]["spec"]):
+    if own is not None and _names_its_template(own) and not _differs(own, vm):
         return int(vm["metadata"]["generation"])
     reported = "" if own is None else own["metadata"].get("annotations", {}).get(VM_GENERATION, "")
     is_one = bool(reported) and int(reported) <= vm["metadata"]["generation"]
@@ -84,10 +86,16 @@ def made_from(own: Json | None, vm: Json) -> int:
 
 
 def _is_outdated(vm: Json, own: Json | None) -> bool:
-    """Whether the running instance differs from the template in memory or node selection: all that differs here."""
-    if own is None or _phase(own) in OVER or not _names_its_template(own):
-        return False
-    return bool(form(own["spec"]) != form(vm["spec"]["template"]["spec"]))
+    """Whether the running instance differs from the template."""
+    return own is not None and _phase(own) not in OVER and _names_its_template(own) and _differs(own, vm)
+
+
+def _differs(own: Json, vm: Json) -> bool:
+    """Whether an instance differs in memory, node selection or one label: all that differs here."""
+    template = vm["spec"]["template"]
+    tiers = [(meta.get("labels") or {}).get(TIER) for meta in (own["metadata"], template.get("metadata") or {})]
+    knows_labels = TEMPLATE_METADATA_HASH in own["metadata"].get("annotations", {})
+    return bool(form(own["spec"]) != form(template["spec"]) or (knows_labels and tiers[0] != tiers[1]))
 
 
 def _names_its_template(own: Json) -> bool:

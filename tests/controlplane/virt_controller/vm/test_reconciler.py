@@ -428,7 +428,7 @@ async def test_a_former_leader_reports_nothing() -> None:
     outcome = await stage.run()
     assert isinstance(outcome.error, NotLeader)
     assert stage.reasons() == []
-    assert stage.writes() == ["create VirtualMachineInstance"], "no status after it"
+    assert stage.writes() == ["create ControllerRevision", "create VirtualMachineInstance"], "no status after it"
 
 
 async def test_two_starts_are_two_events() -> None:

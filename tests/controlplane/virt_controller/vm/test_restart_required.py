@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import msgspec
@@ -12,7 +13,10 @@ import pytest
 from kubevirt_api.names import TEMPLATE_HASH
 
 from controlplane.api.objects.kubevirt import KubeVirtConfiguration
+from controlplane.api.objects.meta import ObjectMeta
+from controlplane.virt_controller.vm.live_change import find_change
 from controlplane.virt_controller.vm.restart_required import NAMED_FIELDS, restart_required
+from controlplane.virt_controller.vm.world import World
 from tests.controlplane.virt_controller.builders import a_vm, a_vmi, vm_world
 from tests.controlplane.virt_controller.vm.templates import GUEST, Json, changed, of_domain, restart_message
 
@@ -102,3 +106,52 @@ def test_an_instance_that_is_ending_requires_no_restart(phase: Json, facts: Json
     meta = msgspec.structs.replace(own.metadata, annotations={TEMPLATE_HASH: "another"})
     world = vm_world(a_vm(), msgspec.structs.replace(own, metadata=meta), **facts)
     assert (restart_required(world) is not None) is is_said
+
+
+LABELLED = ObjectMeta(labels={"tier": "b"})
+
+
+def relabelled(was: Json, now: Json, metadata: ObjectMeta, **run: Any) -> World:
+    """Return the world after a change of the template's metadata, which was empty."""
+    world = changed(was, now, configuration=CONFIGURATION, made_with=CONFIGURATION, **run)
+    template = msgspec.structs.replace(world.vm.spec.template, metadata=metadata)
+    spec = msgspec.structs.replace(world.vm.spec, template=template)
+    return dataclasses.replace(world, vm=msgspec.structs.replace(world.vm, spec=spec))
+
+
+METADATA_CHANGES: dict[str, tuple[Json, ObjectMeta, str]] = {
+    "labels": (GUEST, LABELLED, "labels were changed in the template metadata"),
+    "both parts": (
+        GUEST,
+        ObjectMeta(labels={"tier": "b"}, annotations={"prometheus.io/port": "80"}),
+        "labels and annotations were changed in the template metadata",
+    ),
+    "labels and a field": (
+        with_(hostname="web"),
+        LABELLED,
+        (
+            "a non-live-updatable field was changed in the template spec: hostname, and labels were changed in the "
+            "template metadata"
+        ),
+    ),
+    "labels and a field that changes live": (
+        with_(nodeSelector={"zone": "a"}),
+        LABELLED,
+        "labels were changed in the template metadata",
+    ),
+}
+
+
+@pytest.mark.parametrize(("now", "metadata", "causes"), METADATA_CHANGES.values(), ids=METADATA_CHANGES)
+def test_labels_of_a_template_reach_its_instance_by_a_restart(now: Json, metadata: ObjectMeta, causes: str) -> None:
+    """Services and policies select the Pod by them: a user who hears nothing looks for the fault elsewhere."""
+    assert restart_message(relabelled(GUEST, now, metadata)) == f"{causes}; restart the machine to apply it"
+
+
+def test_labels_do_not_hold_live_changes_back() -> None:
+    world = relabelled(GUEST, with_(nodeSelector={"zone": "a"}), LABELLED)
+    assert find_change(world) is not None
+
+
+def test_a_note_in_the_template_requires_no_restart() -> None:
+    assert restart_required(relabelled(GUEST, GUEST, ObjectMeta(annotations={"note": "x"}))) is None

@@ -10,9 +10,10 @@ from typing import Any
 
 import msgspec
 import pytest
-from kubevirt_api.names import TEMPLATE_HASH, VM_GENERATION
+from kubevirt_api.names import TEMPLATE_HASH, TEMPLATE_METADATA_HASH, VM_GENERATION
 
 from controlplane.api.objects import conditions
+from controlplane.api.objects.meta import ObjectMeta
 from controlplane.api.objects.vm import VirtualMachine, VirtualMachineStatus
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.engine.errors import Forbidden
@@ -20,6 +21,7 @@ from controlplane.engine.plan import RefusedStep
 from controlplane.virt_controller.vm.start_failure import next_start_failure
 from controlplane.virt_controller.vm.status import derive_status, printable_status
 from controlplane.virt_controller.vm.template import template_hash
+from controlplane.virt_controller.vm.template_metadata import metadata_hash
 from controlplane.virt_controller.vm.world import CreateVmi, DeleteVmi, World
 from tests.controlplane.virt_controller.builders import STAMP, VMI_UID, a_condition, a_vm, a_vmi, vm_world
 
@@ -110,7 +112,7 @@ def with_status(vm: VirtualMachine, status: VirtualMachineStatus) -> VirtualMach
 
 
 def annotated(vmi: VirtualMachineInstance, **annotations: str | None) -> VirtualMachineInstance:
-    names = {"generation": VM_GENERATION, "template": TEMPLATE_HASH}
+    names = {"generation": VM_GENERATION, "template": TEMPLATE_HASH, "metadata": TEMPLATE_METADATA_HASH}
     given = {names[name]: value for name, value in annotations.items() if value is not None}
     return msgspec.structs.replace(vmi, metadata=msgspec.structs.replace(vmi.metadata, annotations=given))
 
@@ -407,7 +409,7 @@ def test_a_strategy_is_recorded_when_it_was_acted_on(strategy: str, vmi: Any, re
 
 
 MATCHES, DIFFERS = template_hash(TEMPLATE), template_hash(CHANGED)
-RUNS: dict[str, Any] = {"before": 1, "created": True, "template": None}
+RUNS: dict[str, Any] = {"before": 1, "created": True, "template": None, "metadata": None}
 MALFORMED = ["", "0", "4", "-2", "2.0", " 2", "two", "²", "٢", "9" * 18, "9" * 20, "9" * 5_000]
 
 
@@ -424,19 +426,22 @@ MALFORMED = ["", "0", "4", "-2", "2.0", " 2", "two", "²", "٢", "9" * 18, "9" *
         ("1", {"template": DIFFERS, "before": 2}, 2),
         ("1", {"template": DIFFERS, "before": 2, "created": False}, 1),
         ("2", {"template": DIFFERS, "before": 4}, 2),
+        ("2", {"template": MATCHES, "metadata": metadata_hash(ObjectMeta())}, 3),
+        ("2", {"template": MATCHES, "metadata": metadata_hash(ObjectMeta(labels={"app": "web"}))}, 2),
         *[(text, {}, 1) for text in MALFORMED],
     ],
     ids=lambda value: ascii(value)[:60],
 )
 def test_the_observed_generation(text: str, instance: dict[str, Any], observed: int) -> None:
-    """The generation in the instance's annotation, which may be malformed; the newest if it has the VM's template.
+    """The generation in the instance's annotation, which may be malformed; the newest if it has the VM's template with
+    its labels.
 
     Otherwise a wait for observedGeneration after a change of the run strategy would never end. It does not decrease
     during a run: generation 2 may change only the strategy, and 3 the template. The VM has generation 3. before: the
     observed generation until now, with an instance (created) or without.
     """
     options = {**RUNS, **instance}
-    before, created, made_from = (options.pop(name) for name in ("before", "created", "template"))
-    vmi = annotated(a_vmi(**{"phase": "Running", **options}), generation=text, template=made_from)
+    before, created, made_from, metadata = (options.pop(name) for name in RUNS)
+    vmi = annotated(a_vmi(**{"phase": "Running", **options}), generation=text, template=made_from, metadata=metadata)
     world = vm_world(a_vm(observedGeneration=before, created=created), vmi, template=TEMPLATE)
     assert derived(world).observed_generation == observed

@@ -9,11 +9,12 @@ from typing import Any
 
 import msgspec
 import pytest
-from kubevirt_api.names import FIXED_TEMPLATE_HASH, TEMPLATE_HASH
+from kubevirt_api.names import FIXED_TEMPLATE_HASH, TEMPLATE_HASH, TEMPLATE_METADATA_HASH
 
 from controlplane.api.objects.decode import decode_vm
 from controlplane.api.objects.meta import ObjectMeta
 from controlplane.virt_controller.vm.template import fixed_hash, template_hash
+from controlplane.virt_controller.vm.template_metadata import metadata_hash
 from controlplane.virt_controller.vm.vmi_manifest import build_vmi, run_always_patch
 from tests.controlplane.virt_controller.builders import VM_UID, a_vm
 
@@ -35,7 +36,8 @@ def built(template: bytes = TEMPLATE, **metadata: Any) -> Any:
 def test_name_labels_and_owner_come_from_the_vm_and_its_template() -> None:
     meta = built(labels={"app": "web"})["metadata"]
     assert (meta["name"], meta["namespace"], meta["labels"]) == ("web", "default", {"app": "web"})
-    assert meta["annotations"] == {"kubevirt.io/vm-generation": "3", **HASHES}
+    of_metadata = {TEMPLATE_METADATA_HASH: metadata_hash(ObjectMeta(labels={"app": "web"}))}
+    assert meta["annotations"] == {"kubevirt.io/vm-generation": "3", **HASHES, **of_metadata}
     assert meta["finalizers"] == ["kubevirt.io/foregroundDeleteVirtualMachine"]
     reference = {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachine", "name": "web", "uid": VM_UID}
     assert meta["ownerReferences"] == [{**reference, "controller": True, "blockOwnerDeletion": True}]
@@ -43,9 +45,16 @@ def test_name_labels_and_owner_come_from_the_vm_and_its_template() -> None:
 
 def test_a_template_cannot_set_the_template_hash() -> None:
     """Otherwise a template could hide its own changes."""
-    given = {TEMPLATE_HASH: "x", FIXED_TEMPLATE_HASH: "y", "kubevirt.io/vm-generation": "9", "team": "a"}
+    given = {
+        TEMPLATE_HASH: "x",
+        FIXED_TEMPLATE_HASH: "y",
+        TEMPLATE_METADATA_HASH: "z",
+        "kubevirt.io/vm-generation": "9",
+        "team": "a",
+    }
     annotations = built(annotations=given)["metadata"]["annotations"]
-    assert annotations == {**HASHES, "kubevirt.io/vm-generation": "3", "team": "a"}
+    of_metadata = {TEMPLATE_METADATA_HASH: metadata_hash(ObjectMeta())}
+    assert annotations == {**HASHES, **of_metadata, "kubevirt.io/vm-generation": "3", "team": "a"}
 
 
 def test_the_firmware_uuid_is_the_same_at_every_start() -> None:

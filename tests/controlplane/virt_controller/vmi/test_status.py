@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 import pytest
 from kubevirt_api.condition_types import UNPAUSED
+from kubevirt_api.names import VM_GENERATION
 
 from controlplane.api.objects import conditions
 from controlplane.api.objects.claim import PersistentVolumeClaim
@@ -29,6 +30,7 @@ from tests.controlplane.virt_controller.builders import (
     POD_UID,
     STAMP,
     UP,
+    VM_UID,
     a_condition,
     a_migrated_pod,
     a_pod,
@@ -151,6 +153,21 @@ def test_the_first_write_records_attempt_and_both_phases() -> None:
     assert [transition.phase for transition in status.phase_transition_timestamps] == ["Pending", "Scheduling"]
     assert {transition.phase_transition_timestamp for transition in status.phase_transition_timestamps} == {STAMP}
     assert (status.runtime_user, status.memory and status.memory.guest_at_boot) == (107, "64Mi")
+
+
+def test_the_first_write_names_the_revision_of_the_start() -> None:
+    vmi = a_vmi()
+    meta = msgspec.structs.replace(vmi.metadata, annotations={VM_GENERATION: "3"})
+    world = vmi_world(msgspec.structs.replace(vmi, metadata=meta))
+    named = f"revision-start-vm-{VM_UID}-3"
+    assert derived(world).virtual_machine_revision_name == named
+
+
+def test_an_instance_that_a_former_version_began_names_no_revision() -> None:
+    """There is none."""
+    vmi = a_vmi("Pending")
+    meta = msgspec.structs.replace(vmi.metadata, annotations={VM_GENERATION: "3"})
+    assert derived(vmi_world(msgspec.structs.replace(vmi, metadata=meta))).virtual_machine_revision_name == ""
 
 
 @pytest.mark.parametrize(
