@@ -36,6 +36,30 @@ def asked(obj: Json, root: type[Object]) -> Json:
     return reduced
 
 
+def keep_stored(obj: Json, old: Json, root: type[Object], *path: str) -> Json:
+    """Return the object with the stored value at this path of its spec, if it asks for the same.
+
+    Controllers compare templates as they are stored: another spelling would ask for a restart.
+    """
+    here = ("spec", *path)
+    stored, given = (_at(version, here) for version in (old, obj))
+    if given == stored or not isinstance(stored, dict) or not isinstance(given, dict):
+        return obj
+    is_same = _at(asked(obj, root), here) == _at(asked(old, root), here)
+    return _with(obj, here, stored) if is_same else obj
+
+
+def _at(obj: Any, path: tuple[str, ...]) -> Any:
+    for step in path:
+        obj = obj.get(step) if isinstance(obj, dict) else None
+    return obj
+
+
+def _with(obj: Json, path: tuple[str, ...], value: Any) -> Json:
+    first, *rest = path
+    return {**obj, first: _with(obj[first], tuple(rest), value) if rest else value}
+
+
 def _object(value: Any, kind: type[Struct]) -> Any:
     if not isinstance(value, dict):
         return value

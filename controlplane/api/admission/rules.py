@@ -57,7 +57,7 @@ class Rules:
     The text is the seed of generated values (unique per object) at creation, and None for an existing object.
     """
     keep: Callable[[Json, Json], Json] | None = None
-    """Return the new object with the generated values of the old one that a user must not lose."""
+    """Return the new object with values of the old one: generated ones that it omits, others that it spells anew."""
     finalizer: str = ""
     """`default` sets it on each object. Users cannot remove it."""
     add_schema_rules: Callable[[Schema], None] = _leave

@@ -10,6 +10,7 @@ from typing import Any
 
 from kubevirt_api.names import RESERVED_ANNOTATIONS
 
+from controlplane.api.admission.asked import keep_stored
 from controlplane.api.admission.defaults import attach_devices
 from controlplane.api.admission.kinds import vm
 from controlplane.api.admission.problem import Problem, below
@@ -28,7 +29,7 @@ from controlplane.api.admission.validate.selector import check_parts, check_sele
 from controlplane.api.admission.validate.shared_claims import warn_of_shared_claims
 from controlplane.api.objects.kubevirt import KubeVirtConfiguration
 from controlplane.api.objects.meta import ObjectMeta
-from controlplane.api.objects.pool import PoolSelectionPolicy, VirtualMachinePoolSpec
+from controlplane.api.objects.pool import PoolSelectionPolicy, VirtualMachinePool, VirtualMachinePoolSpec
 from controlplane.api.schema.openapi import Schema
 
 TEMPLATE = "spec.virtualMachineTemplate"
@@ -129,6 +130,10 @@ def _leave(pool: Json, configuration: KubeVirtConfiguration, seed: str | None) -
     return pool
 
 
+def _keep(pool: Json, old: Json) -> Json:
+    return keep_stored(pool, old, VirtualMachinePool, "virtualMachineTemplate")
+
+
 def _add_schema_rules(spec: Schema) -> None:
     vm.RULES.add_schema_rules(spec["properties"]["virtualMachineTemplate"]["properties"]["spec"])
     # In the schema, not in a webhook: the scale subresource needs a number in every stored pool.
@@ -145,5 +150,6 @@ RULES = Rules(
     fixed={"selector": SELECTOR_IS_FIXED},
     warn=_warn,
     default=_leave,
+    keep=_keep,
     add_schema_rules=_add_schema_rules,
 )

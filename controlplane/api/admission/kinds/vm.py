@@ -11,6 +11,7 @@ from typing import Any
 
 from kubevirt_api import names
 
+from controlplane.api.admission.asked import keep_stored
 from controlplane.api.admission.defaults import attach_devices, default_vm
 from controlplane.api.admission.identity import keep_identity
 from controlplane.api.admission.known_fields import INFERABLE
@@ -25,7 +26,7 @@ from controlplane.api.admission.validate.data_volumes import (
 from controlplane.api.admission.validate.machine import check_machine
 from controlplane.api.admission.validate.metadata import check_template_metadata, warn_of_held_back
 from controlplane.api.objects.kubevirt import KubeVirtConfiguration
-from controlplane.api.objects.vm import VirtualMachineSpec
+from controlplane.api.objects.vm import VirtualMachine, VirtualMachineSpec
 from controlplane.api.schema.cel import add_machine_rules, rule
 from controlplane.api.schema.openapi import Schema
 
@@ -71,6 +72,10 @@ def _add_schema_rules(spec: Schema) -> None:
     )
 
 
+def _keep(vm: Json, old: Json) -> Json:
+    return keep_stored(keep_identity(vm, old), old, VirtualMachine, "template", "spec")
+
+
 RULES = Rules(
     spec=_check_spec,
     fill=_fill,
@@ -79,7 +84,7 @@ RULES = Rules(
     plain_spec=_check_strategy,
     warn=_warn,
     default=default_vm,
-    keep=keep_identity,
+    keep=_keep,
     finalizer=names.VM_FINALIZER,
     add_schema_rules=_add_schema_rules,
 )

@@ -87,5 +87,16 @@ def test_a_claim_shared_by_all_members_gets_a_warning() -> None:
     assert warning.startswith(f"{AT}.spec.template.spec.volumes[0]")
 
 
+def test_a_typed_client_that_scales_a_pool_does_not_change_its_template() -> None:
+    """Another template restarts all machines."""
+    typed = golden.changed(GOOD, f"{INSIDE}/template/metadata", {"creationTimestamp": None})
+    typed = golden.changed(typed, f"{INSIDE}/template/spec/accessCredentials", [])
+    verdict = judge(golden.changed(typed, "spec/replicas", 7), golden.changed(GOOD, f"{INSIDE}/template/metadata", {}))
+
+    template = golden.changed(GOOD, f"{INSIDE}/template/metadata", {})["spec"]["virtualMachineTemplate"]
+    assert verdict.patched is not None
+    assert (verdict.patched["spec"]["replicas"], verdict.patched["spec"]["virtualMachineTemplate"]) == (7, template)
+
+
 def test_a_pool_has_no_defaults() -> None:
     assert judge(GOOD).patched is None

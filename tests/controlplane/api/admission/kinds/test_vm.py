@@ -102,6 +102,44 @@ def test_a_reference_that_asks_for_something_is_refused_by_name(name: str, refer
     assert str(problem) == f"spec.{name}: known to KubeVirt, not built in this version; remove it"
 
 
+@pytest.mark.parametrize(
+    ("path", "before", "after"),
+    [
+        ("spec/template/metadata/creationTimestamp", ..., None),
+        ("spec/template/spec/accessCredentials", ..., []),
+        ("spec/template/spec/domain/chassis", ..., None),
+        ("spec/template/spec/domain/memory/guest", "1024Mi", "1Gi"),
+        ("spec/template/spec/hostname", ..., ""),
+    ],
+)
+def test_a_write_of_a_typed_client_asks_for_no_restart(path: str, before: Any, after: Any) -> None:
+    """virt-controller compares the template as it is stored."""
+    vm = golden.changed(golden.changed(golden.load("vm-full"), path, "any"), path, before)
+    old = judge(vm).patched
+    assert old is not None
+    new = golden.changed(golden.changed(old, path, after), "spec/runStrategy", "Halted")
+
+    verdict = review(Request("UPDATE", vm["kind"], "u", "1", new, old=old), SETTINGS)
+
+    assert verdict.problems == ()
+    written = verdict.patched or new
+    assert written["spec"]["template"]["spec"] == old["spec"]["template"]["spec"]
+    assert written["spec"]["runStrategy"] == "Halted"
+
+
+def test_a_change_of_the_template_is_written_as_it_is_given() -> None:
+    old = judge(golden.load("vm-full")).patched
+    assert old is not None
+    new = golden.changed(
+        golden.changed(old, "spec/template/spec/hostname", "other"), "spec/template/spec/networks/0/x", 1
+    )
+    new = golden.changed(new, "spec/template/spec/networks/0/x", ...)
+
+    assert review(Request("UPDATE", old["kind"], "u", "1", new, old=old), SETTINGS) == Verdict(
+        warnings=judge(golden.load("vm-full")).warnings
+    )
+
+
 @each(MALFORMED)
 def test_a_malformed_vm_is_refused_with_field_and_remedy(path: str, value: Any, at: str, words: str) -> None:
     assert_refused(path, value, at, words, golden.load("vm-full"))
