@@ -167,6 +167,13 @@ class Pod(Node, frozen=True, kw_only=True):
         return self.metadata.deletion_timestamp is not None
 
     @property
+    def is_evicted(self) -> bool:
+        """Tell whether the Pod is being deleted, or ended by somebody other than its launcher: an eviction through the
+        API or by the kubelet, a preemption, a shutdown of the node.
+        """
+        return self.is_deleting or conditions.is_true(self.status.conditions, condition_types.DISRUPTION_TARGET)
+
+    @property
     def is_over(self) -> bool:
         """Tell whether the kubelet has reported the end of all its containers."""
         return self.status.phase in ("Succeeded", "Failed")

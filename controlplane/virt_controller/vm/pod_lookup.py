@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whether the launcher Pod of a run that has succeeded was deleted, as the API server says. It decides nothing."""
+"""Whether the launcher Pod of a run that has succeeded was evicted, as the API server says. It decides nothing."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ class PodLookup:
 
     def __init__(self, api: Api) -> None:
         self._api = api
-        self._deleted: dict[Key, tuple[str, bool]] = {}
+        self._evicted: dict[Key, tuple[str, bool]] = {}
 
-    def is_deleted(self, key: Key, uid: str) -> bool | None:
+    def is_evicted(self, key: Key, uid: str) -> bool | None:
         """Return the answer for this VMI; None if the API server was not asked."""
-        known_uid, is_deleted = self._deleted.get(key, ("", False))
-        return is_deleted if known_uid == uid else None
+        known_uid, is_evicted = self._evicted.get(key, ("", False))
+        return is_evicted if known_uid == uid else None
 
     def forget(self, key: Key) -> None:
-        self._deleted.pop(key, None)
+        self._evicted.pop(key, None)
 
     async def read(self, vmi: VirtualMachineInstance) -> None:
-        """Read the Pod that had the guest. Before its VMI is deleted, the control plane does not delete it."""
+        """Read the Pod that had the guest. One that is gone was evicted: the control plane deletes it after its VMI."""
         granted = vmi.status.active_pods
-        is_deleted = bool(granted)
+        is_evicted = bool(granted)
         for key in pod_keys(vmi):
             with suppress(NotFound):
                 pod = decode(await self._api.get(POD, key), Pod)
                 if pod.uid in granted:
-                    is_deleted = pod.is_deleting
-        self._deleted[vmi.metadata.key] = vmi.metadata.uid, is_deleted
+                    is_evicted = pod.is_evicted
+        self._evicted[vmi.metadata.key] = vmi.metadata.uid, is_evicted

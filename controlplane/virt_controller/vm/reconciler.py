@@ -125,7 +125,7 @@ class VmReconciler:
             template=stored_template(raw),
             now=self._clock.now(),
             is_delete_sent=vmi is not None and self._vmis.is_delete_sent(key, vmi.metadata.uid),
-            is_pod_deleted=None if vmi is None else self._pods.is_deleted(key, vmi.metadata.uid),
+            is_pod_evicted=None if vmi is None else self._pods.is_evicted(key, vmi.metadata.uid),
             **self._volumes(vm),
             configuration=self._configuration(),
             is_instance_known=self._is_vmi_current(vm, vmi) or self._confirmed.get(key) == meta.resource_version,

@@ -53,7 +53,7 @@ def needs_pod(world: World, own: VirtualMachineInstance) -> bool:
 
     A guest that obeyed the power button in time has succeeded. Whether it did is no reason to stay off.
     """
-    is_open = own.status.phase == SUCCEEDED and world.is_pod_deleted is None and not world.was_evicted
+    is_open = own.status.phase == SUCCEEDED and world.is_pod_evicted is None and not world.was_evicted
     return is_open and world.vm.run_strategy == RERUN_ON_FAILURE and not world.pending_requests
 
 

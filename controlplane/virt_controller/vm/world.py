@@ -58,8 +58,8 @@ class World:
     """Claims of the template that have a volume."""
     configuration: KubeVirtConfiguration = UNCONFIGURED
     """Defaults for fields that the template does not set."""
-    is_pod_deleted: bool | None = None
-    """Whether the API server said that the launcher Pod of the VMI is deleted; None: it was not asked."""
+    is_pod_evicted: bool | None = None
+    """Whether the API server said that the launcher Pod of the VMI was evicted or deleted; None: it was not asked."""
     is_instance_known: bool = True
     """`vmi`, or its absence, is no older than the VM: the cache has reached the VM's resourceVersion, or the API server
     confirmed it. Otherwise a VMI that a request names may be missing here, and a VMI that seems to run may have ended.
@@ -80,7 +80,7 @@ class World:
         own = self.own
         if own is None:
             return False
-        return bool(self.is_pod_deleted) or conditions.is_true(own.status.conditions, DISRUPTION_TARGET)
+        return bool(self.is_pod_evicted) or conditions.is_true(own.status.conditions, DISRUPTION_TARGET)
 
     @property
     def is_strategy_known(self) -> bool:

@@ -19,7 +19,7 @@ POD_DELETED = "PodDeleted"
 
 
 def with_disruption(listed: conditions.Conditions, world: World, stamp: str) -> conditions.Conditions:
-    """Set the condition while the guest's Pod is being deleted, and remove it when the guest has moved to another Pod.
+    """Set the condition when the guest's Pod is ended from outside, and remove it when the guest is in another Pod.
 
     The deletion of the VMI deletes the Pod as well, which says nothing.
     """
@@ -30,10 +30,10 @@ def with_disruption(listed: conditions.Conditions, world: World, stamp: str) -> 
 
 
 def _disruption(pod: Pod) -> Condition | None:
-    """Return the condition; its reason is that of the Pod's own one, which the API server, the scheduler and others set
-    before they delete the Pod.
+    """Return the condition; its reason is that of the Pod's own one, which API server, scheduler and kubelet set before
+    they end the Pod.
     """
-    if not pod.is_deleting:
+    if not pod.is_evicted:
         return None
     kind, of_pod = condition_types.DISRUPTION_TARGET, pod.status.conditions
     target = conditions.find(of_pod, kind) if conditions.is_true(of_pod, kind) else None

@@ -26,6 +26,13 @@ def begins_to_go(change: Change) -> bool:
     return after is None or "deletionTimestamp" in after["metadata"]
 
 
+def is_evicted(pod: Json | None) -> bool:
+    """Whether a Pod is gone, being deleted, or ended by Kubernetes."""
+    listed = [] if pod is None else pod.get("status", {}).get("conditions") or []
+    is_target = any((item["type"], item["status"]) == ("DisruptionTarget", "True") for item in listed)
+    return pod is None or "deletionTimestamp" in pod["metadata"] or is_target
+
+
 def vmi_deleted(change: Change, view: View) -> str | None:
     """Only the VM that controls a VMI stops it, for a cause in the VM or the VMI."""
     vmi = change.before or {}

@@ -159,10 +159,10 @@ class Oracles:
         )
 
     def _has_pod(self, vmi: Json | None) -> bool:
-        """Whether the Pod that was granted the run exists and is not being deleted; True without a grant."""
+        """Whether the Pod that was granted the run exists and is not evicted; True without a grant."""
         granted = {} if vmi is None else vmi.get("status", {}).get("activePods") or {}
-        pods = (pod["metadata"] for _unused, pod in self._store.list(POD))
-        return not granted or any(meta["uid"] in granted and "deletionTimestamp" not in meta for meta in pods)
+        pods = (pod for _unused, pod in self._store.list(POD))
+        return not granted or any(pod["metadata"]["uid"] in granted and not causes.is_evicted(pod) for pod in pods)
 
     def _vmi_write_breaks(self, change: Change, view: View) -> str | None:
         if change.actor not in OURS:
@@ -272,7 +272,7 @@ class Oracles:
         if change.before is None and change.after is not None:
             self._makers[change.after["metadata"]["uid"]] = change.actor
             return self._creation_breaks(change, change.after, view) if change.actor == "controller" else None
-        vmi = causes.vmi_of(change.before or {}, self._store) if causes.begins_to_go(change) else None
+        vmi = causes.vmi_of(change.before or {}, self._store) if causes.is_evicted(change.after) else None
         if vmi is not None and "deletionTimestamp" not in vmi["metadata"] and is_final(phase(vmi)):
             self._ledger.lost_pod_after_its_end(vmi["metadata"]["uid"])
         if change.actor == "controller" and causes.begins_to_go(change):

@@ -180,12 +180,12 @@ def _apply(played: Played, action: Action) -> None:
             paused = {"startStrategy": "Paused"} if action.is_paused else {}
             fresh = a_vmi("Running", ran=True, spec=paused)
             fresh = msgspec.structs.replace(fresh, metadata=_renamed(fresh, f"run {next(RUNS)}"))
-            _set(played, vmi=fresh, is_pod_deleted=None)
+            _set(played, vmi=fresh, is_pod_evicted=None)
         case DeleteVmi():
             assert played.world.own is not None, "not ours to delete"
             _set(played, vmi=None)
         case ConfirmPod():
-            _set(played, is_pod_deleted=False)  # each guest that has ended here chose to
+            _set(played, is_pod_evicted=False)  # each guest that has ended here chose to
         case AdoptVmi():
             assert vmi is not None
             owned = msgspec.structs.replace(vmi.metadata, owner_references=a_vmi().metadata.owner_references)

@@ -159,7 +159,7 @@ def test_each_world_has_its_actions(vm: VirtualMachine, vmi: VirtualMachineInsta
 
 
 @pytest.mark.parametrize(
-    ("status", "is_deleted", "actions"),
+    ("status", "is_evicted", "actions"),
     [
         (ACTED_ON, False, "DeleteVmi"),
         ({}, False, "WriteStatus DeleteVmi"),
@@ -169,10 +169,10 @@ def test_each_world_has_its_actions(vm: VirtualMachine, vmi: VirtualMachineInsta
     ids=["it shut down", "it shut down, the strategy is new", "it shut down, its start is answered", "it was evicted"],
 )
 def test_the_pod_of_a_run_that_succeeded_says_if_another_follows(
-    status: dict[str, Any], is_deleted: bool, actions: str
+    status: dict[str, Any], is_evicted: bool, actions: str
 ) -> None:
     """The guest may have obeyed the power button before anybody noted the eviction."""
-    plan = decide(vm_world(a_vm(RERUN, **status), SUCCEEDED, is_pod_deleted=is_deleted))
+    plan = decide(vm_world(a_vm(RERUN, **status), SUCCEEDED, is_pod_evicted=is_evicted))
     assert " ".join(type(step).__name__ for step in plan.steps) == actions
 
 

@@ -51,8 +51,8 @@ def instance(state: str) -> VirtualMachineInstance | None:
 
 def world(strategy: str, is_acted_on: bool, state: str, request: str) -> World:
     status = {"stateChangeRequests": REQUESTS[request], **({"runStrategy": strategy} if is_acted_on else {})}
-    is_pod_deleted = False if state.endswith("shut down") else None
-    return vm_world(a_vm(strategy, **status), instance(state), is_pod_deleted=is_pod_deleted)
+    is_pod_evicted = False if state.endswith("shut down") else None
+    return vm_world(a_vm(strategy, **status), instance(state), is_pod_evicted=is_pod_evicted)
 
 
 def done(*cell: Any) -> str:

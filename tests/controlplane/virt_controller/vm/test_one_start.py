@@ -78,14 +78,19 @@ async def test_a_failed_run_is_repeated_once() -> None:
 
 
 @pytest.mark.parametrize("phase", ["Succeeded", "Failed"], ids=["the guest obeyed", "the guest was killed"])
-@pytest.mark.parametrize("pod", ["deleted", "gone"])
+@pytest.mark.parametrize("pod", ["deleted", "gone", "evicted by the kubelet"])
 async def test_an_evicted_run_is_repeated_whether_or_not_its_guest_obeyed(phase: str, pod: str) -> None:
     """Nothing but the Pod shows the eviction yet."""
     stage = Stage("RerunOnFailure", START)
     await run_and_vanish(stage)
     first = stage.vmi["metadata"]["uid"]
     key = make_pod(stage, finalizers=["test/keep"] if pod == "deleted" else None)
-    stage.store.delete(POD, key)
+    if pod == "evicted by the kubelet":
+        target = {"type": "DisruptionTarget", "status": "True", "reason": "TerminationByKubelet"}
+        uid = stage.store.get(POD, key)["metadata"]["uid"]
+        stage.store.set_pod(key, uid, status={"phase": "Failed", "reason": "Evicted", "conditions": [target]})
+    else:
+        stage.store.delete(POD, key)
     end(stage, phase)
     stage.next_leader()
     await stage.come_to_rest()

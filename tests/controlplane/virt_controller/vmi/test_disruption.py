@@ -23,6 +23,7 @@ from tests.controlplane.virt_controller.builders import (
 
 GRANTED = {"attempt": 1, "epoch": 1, "activePods": {POD_UID: "node-1"}, "nodeName": "node-1"}
 TARGET = a_condition("DisruptionTarget", "True", "EvictionByEvictionAPI", "Eviction API: evicting")
+BY_KUBELET = a_condition("DisruptionTarget", "True", "TerminationByKubelet")
 RUNNING, GOING = a_vmi("Running", **GRANTED), a_vmi("Running", deleting=True, **GRANTED)
 MARKED = a_vmi("Running", conditions=[TARGET], **GRANTED)
 EVICTED, DELETED = a_running_pod(deleting=True, conditions=(TARGET,)), a_running_pod(deleting=True)
@@ -33,7 +34,11 @@ POD = "launcher Pod virt-launcher-web-bbbbbbbb-1 on node node-1 was"
 CASES: dict[str, tuple[World, tuple[str, str] | None]] = {
     "evicted": (vmi_world(RUNNING, EVICTED), ("EvictionByEvictionAPI", f"{POD} evicted: its guest is shut down")),
     "deleted": (vmi_world(RUNNING, DELETED), ("PodDeleted", f"{POD} deleted: its guest is shut down")),
-    "to be evicted": (vmi_world(RUNNING, SPARED), None),
+    "to be evicted": (vmi_world(RUNNING, SPARED), ("EvictionByEvictionAPI", f"{POD} evicted: its guest is shut down")),
+    "evicted by the kubelet, its guest obeyed": (
+        vmi_world(RUNNING, a_pod("Failed", node="node-1", reason="Evicted", conditions=(BY_KUBELET,))),
+        ("TerminationByKubelet", f"{POD} evicted: its guest is shut down"),
+    ),
     "left alone": (vmi_world(RUNNING, a_running_pod()), None),
     "its machine is stopped": (vmi_world(GOING, DELETED), None),
     "the guest has moved": (vmi_world(MARKED, a_running_pod(), a_pod(uid="old", attempt=2, deleting=True)), None),
