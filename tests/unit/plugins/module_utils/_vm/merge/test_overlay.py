@@ -87,6 +87,32 @@ def test_nulls_survive_a_merge_of_declarations_and_remove_fields_of_the_object()
     assert overlay.over_live({"a": 2, "b": {"c": 2, "e": 3}}, declared) == {"b": {"e": 3}}
 
 
+GONE = {"name": "a", "cache": None}
+
+
+def test_an_item_of_nothing_but_null_replaces_the_declared_item_below_it() -> None:
+    """Otherwise a field that only the lower declaration names would keep the item."""
+    below, above = ({"spec": {"volumes": [item]}} for item in ({"name": "a", "cache": "x", "serial": "s"}, GONE))
+    assert overlay.over_declared(below, above) == above
+
+
+@pytest.mark.parametrize(
+    ("declared", "has_removals"),
+    [
+        pytest.param({"spec": {"volumes": [B, GONE]}}, True, id="an item of nothing but null"),
+        pytest.param({"spec": {"volumes": [B, {**GONE, "disk": {}}]}}, False, id="an item that loses a field"),
+        pytest.param({"spec": {"volumes": [{"name": "a"}]}}, False, id="an item of nothing"),
+        pytest.param({"spec": {"volumes": None}}, False, id="no list"),
+        pytest.param({"spec": {"tolerations": [GONE]}}, False, id="a list without names"),
+        pytest.param(
+            {"spec": {"dataVolumeTemplates": [{"metadata": {"name": "a"}, "spec": None}]}}, True, id="templates"
+        ),
+    ],
+)
+def test_a_declaration_with_removals_is_told_apart(declared: dict[str, Any], has_removals: bool) -> None:
+    assert overlay.has_removals(declared) is has_removals
+
+
 def test_a_mapping_over_a_scalar_is_refused_in_a_declaration_and_replaces_it_in_the_object() -> None:
     with pytest.raises(overlay.Mismatch, match=r"a\.b"):
         overlay.over_declared({"a": {"b": "text"}}, {"a": {"b": {"c": 1}}})

@@ -139,3 +139,24 @@ def test_a_change_of_a_list_has_the_read_version_as_precondition() -> None:
     other = ensure_state.decide(a_request(memory="2Gi"), live)
     assert other is not None
     assert "metadata" not in other.body
+
+
+def with_disk(live: dict[str, Any]) -> dict[str, Any]:
+    live["spec"]["template"]["spec"]["domain"]["devices"] = {"disks": [{"name": "data", "disk": {}}]}
+    return live
+
+
+@pytest.mark.parametrize("options", [{}, {"definition": DEFINITION}], ids=["options", "definition"])
+def test_an_image_that_an_existing_machine_gets_is_its_first_disk(options: dict[str, Any]) -> None:
+    live = with_disk(a_vm())
+    write = ensure_state.decide(a_request(image="x", disks=[{"name": "data"}], **options), live)
+    assert write is not None
+    disks = write.body["spec"]["template"]["spec"]["domain"]["devices"]["disks"]
+    assert [disk["name"] for disk in disks] == ["containerdisk", "data"]
+
+
+def test_a_machine_with_the_disk_of_the_image_keeps_its_order() -> None:
+    live = with_disk(a_vm())
+    live["spec"]["template"]["spec"]["volumes"] = [{"name": "containerdisk", "containerDisk": {"image": "x"}}]
+    live["spec"]["template"]["spec"]["domain"]["devices"]["disks"].append({"name": "containerdisk", "cdrom": {}})
+    assert ensure_state.decide(a_request(image="x"), live) is None
