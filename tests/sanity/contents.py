@@ -39,6 +39,15 @@ def packed(tarball: Path) -> dict[str, tarfile.TarInfo]:
         return {member.name.removeprefix("./"): member for member in archive.getmembers() if not member.isdir()}
 
 
+def empty_folders(tarball: Path) -> list[str]:
+    """Return the folders of a tarball without any file."""
+    with tarfile.open(tarball) as archive:
+        members = {member.name.removeprefix("./"): member.isdir() for member in archive.getmembers()}
+    files = [path for path, is_folder in members.items() if not is_folder]
+    folders = [path for path, is_folder in members.items() if is_folder and path]
+    return [folder for folder in sorted(folders) if not any(file.startswith(f"{folder}/") for file in files)]
+
+
 def problems(members: AbstractSet[str], tracked: AbstractSet[str]) -> list[str]:
     """Compare the tarball's paths with the tracked ones; return what is wrong, in words."""
     expected = {path for path in tracked if path.startswith(SHIPPED)}
@@ -55,6 +64,7 @@ def check(tarball: Path, tracked: AbstractSet[str]) -> list[str]:
     members = packed(tarball)
     found = problems(members.keys(), tracked)
     found += [f"{path}: is a link" for path, member in members.items() if not member.isfile()]
+    found += [f"{path}: is an empty folder (build_ignore?)" for path in empty_folders(tarball)]
     if tarball.stat().st_size > SIZE_LIMIT:
         found.append(f"{tarball.name}: has {tarball.stat().st_size} bytes, more than Galaxy takes")
     return found

@@ -5,8 +5,11 @@
 
 from __future__ import annotations
 
+import tarfile
+from pathlib import Path
+
 import pytest
-from ansible_collections.virtops.kubevirt.tests.sanity.contents import problems
+from ansible_collections.virtops.kubevirt.tests.sanity.contents import empty_folders, problems
 
 TRACKED = frozenset({"galaxy.yml", "README.md", ".gitignore", "roles/a/README.md", "controlplane/x.py", "tests/x.py"})
 PACKED = frozenset({"MANIFEST.json", "FILES.json", "README.md", "roles/a/README.md", "controlplane/x.py"})
@@ -28,3 +31,12 @@ def test_problems_of_a_tarball(packed: frozenset[str], words: list[str]) -> None
     result = problems(packed, TRACKED)
     assert len(result) == len(words)
     assert all(text.startswith(word) for text, word in zip(result, words, strict=True))
+
+
+def test_an_empty_folder_of_a_tarball_is_found(tmp_path: Path) -> None:
+    """A pattern that ignores the files of a folder leaves the folder."""
+    (tmp_path / "tests/chaos").mkdir(parents=True)
+    (tmp_path / "tests/config.yml").touch()
+    with tarfile.open(tmp_path / "x.tar.gz", "w:gz") as archive:
+        archive.add(tmp_path / "tests", "tests")
+    assert empty_folders(tmp_path / "x.tar.gz") == ["tests/chaos"]
