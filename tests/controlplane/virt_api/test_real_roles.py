@@ -89,6 +89,10 @@ def test_requests_of_a_role_are_carried_out_or_refused(send: Replay, role: str) 
         "expand-spec": ("GET", f"{base}/virtualmachines/{name}/expand-spec", None),
         "expand-vm-spec": ("PUT", f"{base}/expand-vm-spec", vm),
         "scale": ("PATCH", f"{SETS}/{name}/scale", {"spec": {"replicas": 2}}),
+        "portforward": ("GET", f"{base}/virtualmachineinstances/{name}/portforward/22", None),
+        "sev": ("GET", f"{base}/virtualmachineinstances/{name}/sev/fetchcertchain", None),
+        "snapshots": ("GET", "/apis/snapshot.kubevirt.io/v1beta1/namespaces/default/virtualmachinesnapshots", None),
+        "guestfs": ("GET", f"{GROUP}/guestfs", None),
         "list": ("GET", VMS, None),
         "deletecollection": ("DELETE", f"{VMS}?labelSelector=of%3D{role}", None),
     }
@@ -107,6 +111,10 @@ def test_requests_of_a_role_are_carried_out_or_refused(send: Replay, role: str) 
         "expand-spec": 200,
         "expand-vm-spec": 200,
         "scale": 200 if is_maker else 403,
+        "portforward": 501 if is_maker else 403,
+        "sev": 501,
+        "snapshots": 404,
+        "guestfs": 200,
         "list": 200,
         "deletecollection": 200 if role in ADMIN else 403,
     }
