@@ -26,7 +26,7 @@ _GIVEN_UP: Mapping[str, str] = {
         "its guest may still run in its launcher Pod, which is deleted after it. If you delete that Pod by force, "
         "see first that its node is off"
     ),
-    names.VM_FINALIZER: "what its last run came to is not recorded; its instance is deleted after it",
+    names.VM_FINALIZER: "how the run ended may not be recorded; a machine's instance is deleted after it",
     names.MIGRATION_FINALIZER: "it is ended as if it were cancelled, unless the guest has moved already",
 }
 

@@ -73,7 +73,7 @@ def test_a_write_to_an_object_being_deleted_is_accepted_with_a_warning(path: str
 @pytest.mark.parametrize(
     ("name", "finalizer", "consequence"),
     [
-        ("vm-cirros", names.VM_FINALIZER, "its instance is deleted after it"),
+        ("vm-cirros", names.VM_FINALIZER, "a machine's instance is deleted after it"),
         ("vmi-masquerade", names.VMI_FINALIZER, "its guest may still run in its launcher Pod"),
         ("vmi-migration", names.MIGRATION_FINALIZER, "as if it were cancelled"),
     ],
