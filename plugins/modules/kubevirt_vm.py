@@ -312,7 +312,7 @@ EXAMPLES = r"""
     volumes:
       - name: data
         persistentVolumeClaim:
-          claimName: data
+          claimName: login-data
     wait: true
     wait_timeout: 900
     fail_fast: false

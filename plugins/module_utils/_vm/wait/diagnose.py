@@ -17,6 +17,7 @@ from ..._client.errors import VirtError, cut
 from ...kubevirt_api import desired, names, phases, predicates, run_strategies
 from .. import kinds
 from ..write import removal
+from . import no_node
 
 MESSAGE_LIMIT = 400
 EVENTS_SHOWN = 5
@@ -137,7 +138,8 @@ def pod_troubles(pod: Object) -> Iterator[str]:
     for condition in status.get("conditions") or ():
         if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
             cause = scheduler_cause(str(condition.get("message") or condition.get("reason")))
-            yield f"{title} finds no node: {cause}"
+            asked = no_node.of_pod_text(pod)
+            yield f"{title} finds no node: {cause}" + (f" ({asked})" if asked else "")
     if status.get("phase") == phases.FAILED and status.get("message"):
         yield f"{title} failed: {status['message']}"
 

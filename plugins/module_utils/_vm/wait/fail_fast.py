@@ -5,12 +5,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from ..._client.api import Api
 from ..._client.errors import VirtError
 from ..._client.waiter import Stuck
 from ...kubevirt_api import names
+from ...kubevirt_api.predicates import is_ready
 from .. import kinds
 from ..field_path import value_at
 from . import diagnose, no_node, stuck
@@ -42,6 +44,20 @@ class Search:
             self._no_node[name] = self._why_no_node(machine)
         reason = self._no_node[name]
         return stuck.on_no_node(reason) if reason else None
+
+    def of_member(self, obj: Object, kind: kinds.Kind) -> Stuck | None:
+        """Return what the first stuck member of a set is stuck in. The status of a set does not say that."""
+        from ..members import members
+
+        try:
+            listed = members(self._api, obj, self._namespace, kind)
+        except VirtError:
+            return None
+        for member in listed:
+            found = None if is_ready(member) else self.of_machine(member)
+            if found is not None:
+                return replace(found, text=f"{member['metadata']['name']}: {found.text}")
+        return None
 
     def of_target(self, pods: list[Object], source: str) -> Stuck | None:
         """Return what the target Pods of a migration are stuck in. source: the node that the machine leaves."""

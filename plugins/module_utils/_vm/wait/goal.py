@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ..._client.waiter import Verdict
@@ -14,6 +14,7 @@ from ...kubevirt_api.desired import is_deleting, run_strategy
 from ...kubevirt_api.predicates import condition, is_final, is_ready, is_up_to_date, phase
 from .. import kinds
 from ..write.guest_power import is_paused
+from ..write.outcome import is_observed
 from . import guest_goal
 
 if TYPE_CHECKING:
@@ -76,6 +77,8 @@ def judge(goal: Goal, vm: Object | None, vmi: Object | None) -> Verdict:
     if goal.condition is None or vm is None or not verdict.done:
         return verdict
     obj = vm if vmi is None or goal.condition[0] in _VM_CONDITIONS else vmi
+    if obj is vm and not is_observed(vm):
+        return replace(_lacks(obj, goal.condition), missing="virt-controller has not looked at its latest change")
     return verdict if has_condition(obj, goal.condition) else _lacks(obj, goal.condition)
 
 

@@ -85,6 +85,12 @@ def asked_text(asked: Amounts) -> str:
     return " and ".join(amount_text(resource, amount) for resource, amount in asked.items() if amount)
 
 
+def of_pod_text(pod: Object) -> str:
+    """Return what a Pod asks of a node, in words; "" if it asks for nothing."""
+    asked, selector = asked_text(asked_by_pod(pod)), selector_text(selector_of(pod.get("spec") or {}))
+    return " on a node with ".join(filter(None, (asked and f"it asks for {asked}", selector)))
+
+
 def selector_text(selector: Mapping[str, str]) -> str:
     """Return the labels in words."""
     return ", ".join(f"{key}={value}" for key, value in sorted(selector.items()))
@@ -93,7 +99,7 @@ def selector_text(selector: Mapping[str, str]) -> str:
 def amount_text(resource: str, amount: float) -> str:
     """Return an amount with its resource, rounded to two digits."""
     if resource == "cpu":
-        return f"{amount:g} CPUs"
+        return f"{amount:g} CPU" + ("" if amount == 1 else "s")
     unit, factor = ("Gi", 2.0**30) if amount >= 2**30 else ("Mi", 2.0**20)
     return f"{f'{amount / factor:.2f}'.rstrip('0').rstrip('.')}{unit} of {resource}"
 

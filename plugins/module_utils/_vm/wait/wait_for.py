@@ -17,7 +17,6 @@ from typing import Any
 from ..._client.api import Api, Resource
 from ..._client.errors import Forbidden, TimedOut, VirtError
 from ..._client.waiter import Reached, Stuck, Verdict, Waiter
-from ...kubevirt_api.predicates import is_ready
 from .. import kinds, unread_instance
 from . import diagnose
 from .fail_fast import Search
@@ -71,7 +70,7 @@ class _Wait:
     warn: Callable[[str], None]
     listed: dict[str, Object | None] = field(default_factory=dict)
     """Instances that one list request read for a round of verdicts. Each is used once."""
-    stuck_members: dict[str, Stuck] = field(default_factory=dict)
+    stuck_members: dict[str, Stuck | None] = field(default_factory=dict)
     """What a member of a set is stuck in, by the name of the set, as of the last list."""
 
     @property
@@ -220,27 +219,10 @@ class _Wait:
         self._list_instances(names_judged)
         kind = self._set
         self.stuck_members = {
-            name: stuck
+            name: self.search.of_member(self.objects[name], kind)
             for name in names_judged
-            if kind is not None and (stuck := self._stuck_member(name, kind)) is not None
+            if self.search is not None and kind is not None and self.goals[name].kind != "gone" and name in self.objects
         }
-
-    def _stuck_member(self, name: str, kind: kinds.Kind) -> Stuck | None:
-        """Return what the first stuck member of a set is stuck in. The status of a set does not say that."""
-        from ..members import members
-
-        obj = self.objects.get(name)
-        if self.search is None or obj is None or self.goals[name].kind == "gone":
-            return None
-        try:
-            listed = members(self.api, obj, self._namespace, kind)
-        except VirtError:
-            return None
-        for member in listed:
-            found = None if is_ready(member) else self.search.of_machine(member)
-            if found is not None:
-                return replace(found, text=f"{member['metadata']['name']}: {found.text}")
-        return None
 
     def _list_instances(self, names_judged: list[str]) -> None:
         """Read the instances of many VMs with one request, if the user may list them."""

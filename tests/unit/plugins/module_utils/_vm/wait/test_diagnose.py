@@ -68,6 +68,13 @@ def test_what_the_scheduler_says_about_preemption_is_cut(said: str, cause: str) 
     assert diagnose.distinct([{"reason": "FailedScheduling", "message": said}]) == [f"FailedScheduling: {cause}"]
 
 
+def test_the_amount_that_no_node_has_is_named() -> None:
+    requests = {"resources": {"requests": {"memory": "900Gi"}}}
+    pod = {**a_pod(conditions=[UNSCHEDULABLE]), "spec": {"containers": [requests], "nodeSelector": {"disk": "ssd"}}}
+    expected = "finds no node: 0/1 nodes (it asks for 900Gi of memory on a node with disk=ssd)"
+    assert diagnose.reason(VM, a_vmi(), [pod], []).endswith(expected)
+
+
 def an_event(message: str, time: str = "", **fields: Any) -> dict[str, Any]:
     return {"reason": "Failed", "message": message, "lastTimestamp": time or None, **fields}
 

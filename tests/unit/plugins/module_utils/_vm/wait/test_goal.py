@@ -81,6 +81,13 @@ CRASHING = a_vm(ready=False, printableStatus="CrashLoopBackOff", startFailure={"
         pytest.param(AGENT, a_vm(), with_condition(a_vmi(), "AgentConnected"), "done", id="its own agent"),
         pytest.param(NO_RESTART, a_vm(), a_vmi(), "done", id="False and not there are the same"),
         pytest.param(NO_RESTART, with_condition(a_vm(), "RestartRequired"), a_vmi(), "waiting", id="a VM's condition"),
+        pytest.param(
+            Goal("exists", condition=("RestartRequired", "False", None)),
+            a_vm(created=True, desiredGeneration=1),
+            a_vmi(),
+            "waiting",
+            id="a condition of the spec before",
+        ),
     ],
 )
 def test_verdict(goal: Goal, vm: dict[str, Any] | None, vmi: dict[str, Any] | None, outcome: str) -> None:

@@ -96,6 +96,24 @@ def test_a_machine_asks_for_its_requests_or_the_memory_of_its_guest(domain: Any,
     assert no_node.asked_by_machine({"domain": domain}) == asked
 
 
+@pytest.mark.parametrize(
+    ("spec", "text"),
+    [
+        ({}, ""),
+        (
+            {"containers": [{"resources": {"requests": {"memory": "2Gi", "cpu": "1"}}}]},
+            "it asks for 2Gi of memory and 1 CPU",
+        ),
+        (
+            {"containers": [{"resources": {"requests": {"memory": "2Gi"}}}], "nodeSelector": SSD},
+            "it asks for 2Gi of memory on a node with disk=ssd",
+        ),
+    ],
+)
+def test_what_a_pod_asks_for_in_words(spec: Any, text: str) -> None:
+    assert no_node.of_pod_text({"spec": spec}) == text
+
+
 def test_labels_of_the_control_plane_do_not_count() -> None:
     own = {"kubevirt.io/schedulable": "true", "cpu-model.node.kubevirt.io/Skylake": "true"}
     assert no_node.selector_of({"nodeSelector": {**own, **SSD}}) == SSD
