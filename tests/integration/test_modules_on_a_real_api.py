@@ -234,6 +234,42 @@ def test_waiting_sees_the_change_and_a_timeout_has_its_reason(task: Task, api: A
     assert task("kubevirt_vmi_info", name="waits", wait=True)["resources"][0]["status"]["phase"] == "Running"
 
 
+def test_a_machine_that_is_being_deleted_is_waited_for_and_created_again(task: Task, api: Api) -> None:
+    held = definition("again")
+    task(definition={**held, "metadata": {**held["metadata"], "finalizers": ["example.com/hold"]}})
+    uid = read(api, "again")["metadata"]["uid"]
+    assert task(name="again", state="absent")["method"] == "delete"
+    late = task(definition=held, wait_timeout=1)
+    assert late["failed"] is True
+    assert "it waits for its finalizers: example.com/hold" in late["msg"]
+    assert read(api, "again")["metadata"]["uid"] == uid
+
+    def release() -> None:
+        time.sleep(2)
+        api.patch(f"{VMS}/again", {"metadata": {"finalizers": None}})
+
+    thread = threading.Thread(target=release)
+    thread.start()
+    result = task(definition=held, wait_timeout=60)
+    thread.join()
+    assert (result["changed"], result["method"]) == (True, "create")
+    assert read(api, "again")["metadata"]["uid"] == result["result"]["metadata"]["uid"] != uid
+
+
+def test_check_mode_gets_through_a_first_run(task: Task, api: Api) -> None:
+    """Nothing exists that earlier tasks of the playbook would have created: not even the namespace."""
+    machine = {"name": "first", "namespace": "not-yet", "memory": "64Mi", "image": "registry/guest:1", "wait": True}
+    created = task("kubevirt_vm", "--check", **machine)
+    paused = task("kubevirt_vm", "--check", name="first", state="paused", wait=True)
+    exposed = task("kubevirt_service", "--check", vm="first", namespace="not-yet", ports=[{"port": 22}])
+    seen = task("kubevirt_vmi_info", "--check", name="first", wait=True, wait_timeout=240)
+
+    assert [item["changed"] for item in (created, paused, exposed)] == [True, True, True]
+    assert created["result"]["metadata"]["namespace"] == "not-yet"
+    assert (paused["method"], seen["resources"]) == ("pause", [])
+    assert task("kubevirt_vm", **machine)["failed"] is True
+
+
 def test_many_are_created_read_and_deleted_at_once(task: Task) -> None:
     vms = [{"name": f"many-{index}"} for index in range(12)]
     machine = {"memory": "64Mi", "image": "registry/guest:1", "running": False, "labels": {"app": "many"}}
