@@ -20,6 +20,7 @@ from controlplane.api.admission.verdict import Settings as AdmissionSettings
 from controlplane.api.objects.data_volume import DEFINITION, is_served
 from controlplane.api.objects.decode import DecodeError, decode_kubevirt
 from controlplane.api.objects.kubevirt import KubeVirtConfiguration
+from controlplane.api.objects.kubevirt_settings import effective_configuration
 from controlplane.api.objects.resources import CUSTOM_RESOURCE_DEFINITION, KUBEVIRT, SECRET, Key, Resource
 from controlplane.engine.ports import Cache, Clock
 from controlplane.kube.client import Client, Selection
@@ -115,7 +116,7 @@ class Cluster:
         """Use the configuration of the KubeVirt object; without one, the defaults."""
         del before
         try:
-            self.configuration = decode_kubevirt(after).spec.configuration if after else KubeVirtConfiguration()
+            self.configuration = effective_configuration(decode_kubevirt(after)) if after else KubeVirtConfiguration()
         except DecodeError as error:
             log.error("configuration cannot be read, the old one stays", extra={"key": key, "because": error})
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 import msgspec
 from kubevirt_api.names import DOMAIN, SCHEDULABLE
 
+from controlplane.api.objects.kubevirt_settings import settings_of
 from controlplane.api.objects.meta import Node as Struct
 from controlplane.api.objects.meta import ObjectMeta
 from controlplane.api.objects.node import Node
@@ -107,11 +108,12 @@ def by_vmi_name(pod: PartialObject) -> Iterable[str]:
     return map(str, vmis_named(meta_of(pod.raw)))
 
 
-def vmis_without_node_on_spec_change(vmis: Cache) -> Callable[[Key, bytes | None, bytes | None], Iterator[Key]]:
+def vmis_without_node_on_configuration(vmis: Cache) -> Callable[[Key, bytes | None, bytes | None], Iterator[Key]]:
     """Map a change of the configuration to the VMIs without a node. Other VMIs keep the former configuration."""
 
     def keys(_key: Key, before: bytes | None, after: bytes | None) -> Iterator[Key]:
-        if spec_of(before) != spec_of(after):
+        settings = [settings_of(meta_of(raw).annotations) for raw in (before, after)]
+        if spec_of(before) != spec_of(after) or settings[0] != settings[1]:
             yield from list(vmis.indexed(BY_NODE, ""))
 
     return keys

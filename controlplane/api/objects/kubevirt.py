@@ -18,6 +18,7 @@ from controlplane.api.schema.bounds import PullPolicy, bounded, one_of
 
 LIVE_MIGRATE, EVICT = "LiveMigrate", "Evict"
 LIVE_UPDATE, STAGE = "LiveUpdate", "Stage"
+LONGEST_QUARANTINE_SECONDS = 86_400
 UpdateMethod = Annotated[str, one_of(LIVE_MIGRATE, EVICT)]
 
 
@@ -59,18 +60,22 @@ class KubeVirtConfiguration(Node, frozen=True, kw_only=True):
     machine_type: str = ""
     """Board of machines that name none; q35 if not set."""
     container_disk_limit: Quantity = "64Gi"
-    """Largest disk that a containerDisk may be, from 1Mi to 64Ti: what a guest may write over it on its node."""
+    """Largest disk that a containerDisk may be, from 1Mi to 64Ti: what a guest may write over it on its node.
+    Annotation virtops.kubevirt/container-disk-limit of this object overrides it."""
     emulated_machines: tuple[str, ...] = ()
     """Patterns of boards that may be asked for; q35* and pc-q35* if not set."""
     image_pull_policy: PullPolicy = ""
     """Pull policy of the launcher image; IfNotPresent if not set."""
     further_attempts: Annotated[int, bounded(minimum=0, maximum=MOST_FURTHER_ATTEMPTS)] = 2
-    """How often the run of a machine is tried again where a node cannot begin it, rather on other nodes."""
+    """How often the run of a machine is tried again where a node cannot begin it, rather on other nodes.
+    Annotation virtops.kubevirt/further-attempts of this object overrides it."""
     run_timeout_seconds: Annotated[int, bounded(minimum=0, maximum=LONGEST_TIMEOUT_SECONDS)] | None = None
     """Seconds that a launcher may take to come up once its Pod has a node, 0 is no bound. If not set, 600 and only
-    for what is nothing of the machine's own."""
-    quarantine_seconds: Annotated[int, bounded(minimum=0, maximum=86400)] = 900
-    """For how long a node gets no machines after those of several have failed there and come up elsewhere; 0: never."""
+    for what is nothing of the machine's own. Annotation virtops.kubevirt/run-timeout-seconds of this object overrides
+    it."""
+    quarantine_seconds: Annotated[int, bounded(minimum=0, maximum=LONGEST_QUARANTINE_SECONDS)] = 900
+    """For how long a node gets no machines after those of several have failed there and come up elsewhere; 0: never.
+    Annotation virtops.kubevirt/quarantine-seconds of this object overrides it."""
     eviction_strategy: Annotated[str, one_of("None", "LiveMigrate", "LiveMigrateIfPossible", "External")] | None = None
     """What happens when the Pod of a machine that says nothing itself is evicted; None (it is stopped) if not set."""
     migrations: MigrationConfiguration = MigrationConfiguration()

@@ -18,9 +18,11 @@ BOUNDS = {FURTHER_ATTEMPTS: MOST_FURTHER_ATTEMPTS, RUN_TIMEOUT: LONGEST_TIMEOUT_
 def read_limit(annotations: Mapping[str, str], name: str) -> int | None:
     """Parse an annotation of BOUNDS; None when it is not set. ValueError says what it must be."""
     text = annotations.get(name)
-    if text is None:
-        return None
-    most = BOUNDS[name]
+    return None if text is None else parse_limit(text, BOUNDS[name])
+
+
+def parse_limit(text: str, most: int) -> int:
+    """Parse a number from 0 to most. ValueError says what it must be."""
     is_number = text.isascii() and text.isdecimal() and len(text) <= len(str(most))
     if not is_number or int(text) > most:
         raise ValueError(f"must be a whole number from 0 to {most}")

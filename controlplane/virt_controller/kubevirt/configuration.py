@@ -8,7 +8,8 @@ from __future__ import annotations
 import logging
 
 from controlplane.api.objects.decode import DecodeError, decode_kubevirt
-from controlplane.api.objects.kubevirt import KubeVirtConfiguration
+from controlplane.api.objects.kubevirt import KubeVirt, KubeVirtConfiguration
+from controlplane.api.objects.kubevirt_settings import effective_configuration, malformed_settings
 from controlplane.api.objects.resources import Key
 from controlplane.engine.ports import Cache
 
@@ -29,6 +30,10 @@ class Configuration:
 
     def _follow(self, key: Key, _before: bytes | None, after: bytes | None) -> None:
         try:
-            self._current = DEFAULTS if after is None else decode_kubevirt(after).spec.configuration
+            kubevirt = KubeVirt() if after is None else decode_kubevirt(after)
         except DecodeError as error:
             log.warning("configuration ignored", extra={"key": str(key), "error": str(error)})
+            return
+        for name, why in malformed_settings(kubevirt.metadata.annotations):
+            log.warning("setting ignored", extra={"key": str(key), "annotation": name, "because": why})
+        self._current = effective_configuration(kubevirt)

@@ -22,7 +22,7 @@ from controlplane.virt_controller.changes import (
     schedulable_label,
     status_of,
     vmis_named,
-    vmis_without_node_on_spec_change,
+    vmis_without_node_on_configuration,
 )
 from controlplane.virt_controller.controller import Controller, Enqueue, KeysOf, Watch, own_key
 from controlplane.virt_controller.dependencies import Dependencies
@@ -55,7 +55,7 @@ def watches(deps: Dependencies, reconciler: VmiReconciler) -> tuple[Watch, ...]:
         Watch(POD, _vmis_of_pod(reconciler)),
         Watch(NODE, _vmis_of_node(vmis)),
         # A Pod from the old configuration may wait for ever.
-        Watch(KUBEVIRT, vmis_without_node_on_spec_change(vmis)),
+        Watch(KUBEVIRT, vmis_without_node_on_configuration(vmis)),
         *storage_watches(vmis),
     )
 

@@ -14,6 +14,8 @@ import struct
 from dataclasses import dataclass
 from typing import Literal
 
+from kubevirt_api.names import CONTAINER_DISK_LIMIT
+
 from controlplane.virt_launcher.errors import PreparationError
 
 DIRECTORY = "disk"
@@ -69,7 +71,7 @@ def find_image(volume: str, mount: str, path: str, limit_bytes: int) -> Image:
     if image.virtual_bytes > limit_bytes:
         message = (
             f"volume {volume}: the image's disk has {image.virtual_bytes} bytes, at most {limit_bytes} are attached "
-            "(containerDiskLimit in the configuration of KubeVirt)"
+            f"(annotation {CONTAINER_DISK_LIMIT} of the KubeVirt object)"
         )
         raise PreparationError("DiskTooLarge", message)
     return image

@@ -80,9 +80,15 @@ DECLARED_ITEMS = "virtops.kubevirt/declared-items"
 """On a VirtualMachine: the list items that Ansible declared, as a field set without values."""
 
 FURTHER_ATTEMPTS = "virtops.kubevirt/further-attempts"
-"""On a VirtualMachineInstance: how many further attempts its run gets if a node cannot begin it."""
+"""On a VirtualMachineInstance: how many further attempts its run gets if a node cannot begin it. On the KubeVirt
+object: the default of all machines."""
 RUN_TIMEOUT = "virtops.kubevirt/run-timeout-seconds"
-"""On a VirtualMachineInstance: timeout for its launcher after its Pod has a node; 0 means no timeout."""
+"""On a VirtualMachineInstance: timeout for its launcher after its Pod has a node; 0 means no timeout. On the KubeVirt
+object: the default of all machines."""
+CONTAINER_DISK_LIMIT = "virtops.kubevirt/container-disk-limit"
+"""On the KubeVirt object: the largest disk that a containerDisk may be, as a quantity."""
+QUARANTINE = "virtops.kubevirt/quarantine-seconds"
+"""On the KubeVirt object: how long a node is in quarantine; 0 means never."""
 MIGRATION_JOB_NAME = "kubevirt.io/migrationJobName"
 """On the target Pod of a migration: name of the VirtualMachineInstanceMigration."""
 VCPUS = "virtops.kubevirt/vcpus"

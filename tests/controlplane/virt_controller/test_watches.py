@@ -9,7 +9,14 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from kubevirt_api.names import CONTROL_PLANE_IMAGE, MIGRATION_JOB, POOL_TEMPLATE, QUARANTINED, SCHEDULABLE
+from kubevirt_api.names import (
+    CONTROL_PLANE_IMAGE,
+    FURTHER_ATTEMPTS,
+    MIGRATION_JOB,
+    POOL_TEMPLATE,
+    QUARANTINED,
+    SCHEDULABLE,
+)
 
 from controlplane.api.objects.node import DRAIN, OUT_OF_SERVICE
 from controlplane.api.objects.resources import (
@@ -163,6 +170,10 @@ CHANGES: dict[str, tuple[Callable[[WatchedCluster], Enqueued], Enqueued]] = {
     ),
     "the configuration": (
         put(KUBEVIRT, KUBEVIRT_KEY, {"spec": {"configuration": {"furtherAttempts": 1}}}),
+        keys("kubevirt workload-update", KUBEVIRT_KEY) | keys("vmi", WEB) | {("quarantine", "")},
+    ),
+    "a setting in an annotation of KubeVirt": (
+        put(KUBEVIRT, KUBEVIRT_KEY, {"metadata": {"annotations": {FURTHER_ATTEMPTS: "1"}}, "spec": {}}),
         keys("kubevirt workload-update", KUBEVIRT_KEY) | keys("vmi", WEB) | {("quarantine", "")},
     ),
     "the status of KubeVirt": (

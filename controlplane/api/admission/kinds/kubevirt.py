@@ -5,19 +5,25 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterator
 
 from controlplane.api import go_duration
-from controlplane.api.admission.problem import Problem, excerpt
+from controlplane.api.admission.problem import Problem, excerpt, key
 from controlplane.api.admission.rules import Json, Rules
 from controlplane.api.admission.validate.compute import MOST_MAX_GUEST
-from controlplane.api.admission.validate.storage import MIN_DISK
 from controlplane.api.objects import quantity
 from controlplane.api.objects.guest_memory import BLOCK_BYTES, LEAST_BYTES
 from controlplane.api.objects.kubevirt import KubeVirtConfiguration, KubeVirtSpec
-from controlplane.api.objects.meta import Quantity
+from controlplane.api.objects.kubevirt_settings import (
+    LEAST_CONTAINER_DISK,
+    MOST_CONTAINER_DISK,
+    SETTINGS,
+    malformed_settings,
+)
+from controlplane.api.objects.meta import ObjectMeta, Quantity
 
-MAX_CONTAINER_DISK = 64 * 2**40
+OUR_PREFIX = "virtops.kubevirt/"
 MAX_INTERVAL = 86400.0
 """Seconds between two batches of evictions."""
 
@@ -27,6 +33,25 @@ def _warn(kubevirt: Json) -> Iterator[str]:
     developer = configuration.get("developerConfiguration") if isinstance(configuration, dict) else None
     if isinstance(developer, dict) and developer.get("featureGates"):
         yield "developerConfiguration.featureGates: no feature gate is known to this version, all are ignored."
+    for annotation, setting in SETTINGS.items():
+        if isinstance(configuration, dict) and configuration.get(setting.field) is not None:
+            yield (
+                f"spec.configuration.{setting.field}: KubeVirt has no such field, so a client of KubeVirt that writes "
+                f"the whole object drops it; set the annotation {annotation} instead, which overrides it."
+            )
+
+
+def _check_settings(meta: ObjectMeta, before: ObjectMeta) -> Iterator[Problem]:
+    """Check our settings. Values from before the write are not checked again."""
+    for name, text in malformed_settings(meta.annotations):
+        value = meta.annotations[name]
+        if value != before.annotations.get(name):
+            yield Problem(key("metadata.annotations", name), f"{excerpt(value)} {text}; correct or remove it")
+    for name in sorted(set(meta.annotations) - set(before.annotations) - set(SETTINGS)):
+        if name.startswith(OUR_PREFIX):
+            close = difflib.get_close_matches(name[:64], SETTINGS, n=1, cutoff=0.8)
+            text = f"no such setting; {f'did you mean {close[0]}?' if close else 'remove it'}"
+            yield Problem(key("metadata.annotations", name), text, "FieldValueNotSupported")
 
 
 def _check(spec: KubeVirtSpec, _unused: KubeVirtConfiguration) -> Iterator[Problem]:
@@ -54,7 +79,7 @@ def _check_container_disks(spec: KubeVirtSpec) -> Iterator[Problem]:
         size = quantity.to_bytes(limit)
     except quantity.QuantityError:  # fields.py reports it
         return
-    if not MIN_DISK <= size <= MAX_CONTAINER_DISK:
+    if not LEAST_CONTAINER_DISK <= size <= MOST_CONTAINER_DISK:
         where = "spec.configuration.containerDiskLimit"
         yield Problem(where, f"{excerpt(limit)} is out of range; must be from 1Mi to 64Ti")
 
@@ -79,4 +104,4 @@ def _check_workload_updates(spec: KubeVirtSpec) -> Iterator[Problem]:
         yield Problem(where, f"{excerpt(interval)} is no time from 0s to 24h; write e.g. 1m30s")
 
 
-RULES = Rules(spec=_check, warn=_warn)
+RULES = Rules(spec=_check, metadata=_check_settings, warn=_warn)

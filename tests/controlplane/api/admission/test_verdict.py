@@ -380,6 +380,38 @@ def test_a_malformed_retry_setting_is_refused_by_name(field: str, value: object,
     assert words in problem.message
 
 
+@pytest.mark.parametrize(
+    ("annotation", "value", "words"),
+    [
+        (names.FURTHER_ATTEMPTS, "11", "from 0 to 10"),
+        (names.RUN_TIMEOUT, "86401", "from 0 to 86400"),
+        (names.QUARANTINE, "forever", "from 0 to 86400"),
+        (names.CONTAINER_DISK_LIMIT, "1Ki", "from 1Mi to 64Ti"),
+        (names.CONTAINER_DISK_LIMIT, "big", "from 1Mi to 64Ti"),
+        ("virtops.kubevirt/quarantine-second", "60", "did you mean virtops.kubevirt/quarantine-seconds"),
+        ("virtops.kubevirt/unheard-of", "60", "no such setting; remove it"),
+    ],
+)
+def test_a_malformed_setting_of_kubevirt_is_refused_by_name(annotation: str, value: str, words: str) -> None:
+    plain = golden.load("kubevirt")
+    marked = golden.changed(plain, "metadata/annotations", {annotation: value, "example.com/note": "x"})
+    (problem,) = create(marked).problems
+    assert problem.path == f"metadata.annotations[{annotation}]"
+    assert words in problem.message
+    assert not update(plain, marked).allowed
+    assert update(marked, golden.changed(marked, "metadata/labels", {"app": "x"})).allowed, "it was there before"
+
+
+def test_settings_as_fields_are_accepted_with_a_warning() -> None:
+    """Older roles wrote them; the next write of KubeVirt's clients drops them."""
+    verdict = create(golden.changed(golden.load("kubevirt"), "spec/configuration/furtherAttempts", 1))
+    assert verdict.allowed
+    assert names.FURTHER_ATTEMPTS in verdict.warnings[0]
+    assert (
+        create(golden.changed(golden.load("kubevirt"), "metadata/annotations", {names.QUARANTINE: "0"})).warnings == ()
+    )
+
+
 LONG = {f"prometheus.io/{number}": "x" * 1000 for number in range(40)}
 NOT_PASSED_ON = ["k8s.v1.cni.cncf.io/networks", *(f"note-{number}" for number in range(9))]
 

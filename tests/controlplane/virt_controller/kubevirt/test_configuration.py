@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from kubevirt_api.names import FURTHER_ATTEMPTS
 
 from controlplane.api.objects.resources import KUBEVIRT, Key
 from controlplane.kube.cache import Store
@@ -17,12 +18,18 @@ from controlplane.virt_controller.kubevirt.configuration import Configuration
 NAME = Key("kubevirt", "kubevirt")
 
 
-def an_object(version: int, developer: Any) -> bytes:
+def an_object(version: int, developer: Any, annotations: dict[str, str] | None = None) -> bytes:
     return msgspec.json.encode(
         {
             "apiVersion": "kubevirt.io/v1",
             "kind": "KubeVirt",
-            "metadata": {"name": "kubevirt", "namespace": "kubevirt", "uid": "u", "resourceVersion": str(version)},
+            "metadata": {
+                "name": "kubevirt",
+                "namespace": "kubevirt",
+                "uid": "u",
+                "resourceVersion": str(version),
+                "annotations": annotations or {},
+            },
             "spec": {"configuration": {"developerConfiguration": developer}},
         }
     )
@@ -50,3 +57,16 @@ def test_an_unreadable_configuration_changes_nothing(cache: Store) -> None:
     cache.put(an_object(1, {"useEmulation": True}))
     cache.put(an_object(2, {"useEmulation": "yes"}))
     assert configuration().developer_configuration.use_emulation
+
+
+def test_settings_in_annotations_take_effect(cache: Store) -> None:
+    configuration = Configuration(cache)
+    cache.put(an_object(1, {}, {FURTHER_ATTEMPTS: "5"}))
+    assert configuration().further_attempts == 5
+
+
+def test_a_malformed_setting_is_logged_and_the_rest_counts(cache: Store, caplog: pytest.LogCaptureFixture) -> None:
+    configuration = Configuration(cache)
+    cache.put(an_object(1, {"useEmulation": True}, {FURTHER_ATTEMPTS: "many"}))
+    assert (configuration().further_attempts, configuration().developer_configuration.use_emulation) == (2, True)
+    assert [record.message for record in caplog.records] == ["setting ignored"]

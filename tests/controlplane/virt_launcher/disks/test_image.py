@@ -81,7 +81,9 @@ def test_an_untrustworthy_image_is_refused(mount: Path, make: Make, path: str, m
 @pytest.mark.parametrize("size", [LIMIT + 512, 64 << 40, 8 << 60])
 def test_a_disk_above_the_size_limit_is_refused(mount: Path, size: int) -> None:
     (mount / "disk" / "a").write_bytes(qcow2(size=size))
-    with pytest.raises(PreparationError, match=f"DiskTooLarge: volume root: .* {size} bytes, at most {LIMIT} .*Limit"):
+    with pytest.raises(
+        PreparationError, match=f"DiskTooLarge: volume root: .* {size} bytes, at most {LIMIT} .*disk-limit"
+    ):
         find_image("root", str(mount), "", LIMIT)
 
 

@@ -8,6 +8,13 @@ from __future__ import annotations
 import json
 from typing import Any, NamedTuple
 
+from ansible_collections.virtops.kubevirt.plugins.module_utils.kubevirt_api.names import (
+    CONTAINER_DISK_LIMIT,
+    FURTHER_ATTEMPTS,
+    QUARANTINE,
+    RUN_TIMEOUT,
+)
+
 CLUSTER = {"Deployment/virt-api", "Deployment/virt-controller"}
 NODES = {"DaemonSet/virt-handler", "DaemonSet/virt-node"}
 KUBEVIRT = {"KubeVirt/kubevirt"}
@@ -71,13 +78,13 @@ CANARIES = {
     "service_monitor": Canary(True, '"kind": "PodMonitor"', {"PodMonitor/kubevirt"}),
     "use_emulation": _said(True, "useEmulation", KUBEVIRT),
     "cpu_allocation_ratio": _said(717, "cpuAllocationRatio", KUBEVIRT),
-    "container_disk_limit": _said("717Gi", "containerDiskLimit", KUBEVIRT),
+    "container_disk_limit": _said("717Gi", CONTAINER_DISK_LIMIT, KUBEVIRT),
     "machines_on_control_plane": Canary(
         True, '{"name": "ON_CONTROL_PLANE", "value": "true"}', {"DaemonSet/virt-handler"}
     ),
-    "further_attempts": _said(7, "furtherAttempts", KUBEVIRT),
-    "run_timeout": _said(7172, "runTimeoutSeconds", KUBEVIRT),
-    "quarantine": _said(7173, "quarantineSeconds", KUBEVIRT),
+    "further_attempts": Canary(7, f'"{FURTHER_ATTEMPTS}": "7"', KUBEVIRT),
+    "run_timeout": Canary(7172, f'"{RUN_TIMEOUT}": "7172"', KUBEVIRT),
+    "quarantine": Canary(7173, f'"{QUARANTINE}": "7173"', KUBEVIRT),
     "workload_update_methods": Canary(["Evict"], '"workloadUpdateMethods": ["Evict"]', KUBEVIRT),
     "workload_eviction_size": _said(717, "batchEvictionSize", KUBEVIRT),
     "workload_eviction_interval": _said("717s", "batchEvictionInterval", KUBEVIRT),

@@ -9,6 +9,12 @@ import json
 from typing import Any
 
 import pytest
+from ansible_collections.virtops.kubevirt.plugins.module_utils.kubevirt_api.names import (
+    CONTAINER_DISK_LIMIT,
+    FURTHER_ATTEMPTS,
+    QUARANTINE,
+    RUN_TIMEOUT,
+)
 from ansible_collections.virtops.kubevirt.tests.unit.roles.control_plane import canaries
 from ansible_collections.virtops.kubevirt.tests.unit.tasks import ROLES, Host, role_variables
 
@@ -190,12 +196,24 @@ def configuration(**options: Any) -> dict[str, Any]:
     return spec
 
 
+def settings(**options: Any) -> dict[str, str]:
+    annotations: dict[str, str] = render("{{ __control_plane_configuration }}", options)["metadata"]["annotations"]
+    return annotations
+
+
 def test_retries_of_runs_are_configured() -> None:
-    given = configuration(further_attempts="1", run_timeout="0")["configuration"]
-    assert (given["furtherAttempts"], given["runTimeoutSeconds"], given["quarantineSeconds"]) == (1, 0, 900)
-    default = configuration()["configuration"]
-    assert default["furtherAttempts"] == 2
-    assert "runTimeoutSeconds" not in default, "600 s, and only if the node is at fault"
+    """As annotations: a client of KubeVirt that writes the whole object would drop fields."""
+    given = settings(further_attempts="1", run_timeout="0")
+    assert (given[FURTHER_ATTEMPTS], given[RUN_TIMEOUT], given[QUARANTINE]) == ("1", "0", "900")
+    default = settings()
+    assert (default[FURTHER_ATTEMPTS], default[CONTAINER_DISK_LIMIT]) == ("2", "64Gi")
+    assert RUN_TIMEOUT not in default, "600 s, and only if the node is at fault"
+
+
+def test_kubevirt_has_all_fields_of_the_configuration() -> None:
+    """Fields of ours would be lost with the next write of its clients."""
+    ours = {"containerDiskLimit", "furtherAttempts", "runTimeoutSeconds", "quarantineSeconds"}
+    assert not ours & set(configuration(run_timeout="60")["configuration"])
 
 
 def test_workload_updates_are_not_set_by_default() -> None:

@@ -1,0 +1,81 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Our own settings of all machines, in annotations of the KubeVirt object: pure.
+
+A typed client of KubeVirt that writes the whole object drops the fields of spec that KubeVirt does not have; it keeps
+annotations. The fields of the same meaning in spec.configuration are still read; an annotation overrides its field.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import Any, NamedTuple
+
+import msgspec
+from kubevirt_api.names import CONTAINER_DISK_LIMIT, FURTHER_ATTEMPTS, QUARANTINE, RUN_TIMEOUT
+
+from controlplane.api.objects import quantity
+from controlplane.api.objects.kubevirt import LONGEST_QUARANTINE_SECONDS, KubeVirt, KubeVirtConfiguration
+from controlplane.api.objects.start_limits import BOUNDS, parse_limit
+
+LEAST_CONTAINER_DISK, MOST_CONTAINER_DISK = 2**20, 64 * 2**40
+
+
+class Setting(NamedTuple):
+    attribute: str
+    """The attribute of KubeVirtConfiguration."""
+    field: str
+    """The field of spec.configuration."""
+    parse: Callable[[str], Any]
+    """Return the value. ValueError says what the text must be."""
+
+
+def _parse_size(text: str) -> str:
+    try:
+        is_good = LEAST_CONTAINER_DISK <= quantity.to_bytes(text) <= MOST_CONTAINER_DISK
+    except quantity.QuantityError:
+        is_good = False
+    if not is_good:
+        raise ValueError("must be a quantity from 1Mi to 64Ti, e.g. 64Gi")
+    return text
+
+
+SETTINGS: Mapping[str, Setting] = {
+    CONTAINER_DISK_LIMIT: Setting("container_disk_limit", "containerDiskLimit", _parse_size),
+    FURTHER_ATTEMPTS: Setting(
+        "further_attempts", "furtherAttempts", partial(parse_limit, most=BOUNDS[FURTHER_ATTEMPTS])
+    ),
+    RUN_TIMEOUT: Setting("run_timeout_seconds", "runTimeoutSeconds", partial(parse_limit, most=BOUNDS[RUN_TIMEOUT])),
+    QUARANTINE: Setting(
+        "quarantine_seconds", "quarantineSeconds", partial(parse_limit, most=LONGEST_QUARANTINE_SECONDS)
+    ),
+}
+"""By annotation."""
+
+
+def settings_of(annotations: Mapping[str, str]) -> dict[str, str]:
+    """Return the annotations that are settings."""
+    return {name: annotations[name] for name in SETTINGS if name in annotations}
+
+
+def malformed_settings(annotations: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Yield each annotation that cannot be read, and what it must be."""
+    for name, text in settings_of(annotations).items():
+        try:
+            SETTINGS[name].parse(text)
+        except ValueError as error:
+            yield name, str(error)
+
+
+def effective_configuration(kubevirt: KubeVirt) -> KubeVirtConfiguration:
+    """Return the configuration with the settings. One that cannot be read counts as not set; admission refuses it."""
+    annotations = kubevirt.metadata.annotations
+    malformed = {name for name, _unused in malformed_settings(annotations)}
+    values: dict[str, Any] = {
+        SETTINGS[name].attribute: SETTINGS[name].parse(text)
+        for name, text in settings_of(annotations).items()
+        if name not in malformed
+    }
+    return msgspec.structs.replace(kubevirt.spec.configuration, **values)
