@@ -20,6 +20,7 @@ from lab.errors import LabError
 from lab.paths import DEFAULT_NAME, STATE_ROOT, Cache
 from lab.programs.choice import choose
 from lab.programs.ensure import ensure_programs
+from lab.programs.releases import RELEASES
 from lab.progress import silent, to_stderr
 
 
@@ -40,6 +41,9 @@ def parser() -> argparse.ArgumentParser:
     up.add_argument("--nodes", type=int, help="how many nodes; 0 is a control plane only (default: 1, or as it is)")
     up.add_argument("--image", type=Path, action="append", default=[], help="OCI archive for every node; repeatable")
     up.add_argument("--node-grace", type=int, metavar="SECONDS", help="silence after which a node is NotReady")
+    up.add_argument("--kubernetes", metavar="MINOR", help=f"{', '.join(RELEASES)}; built on first use (default: 1.36)")
+    text = "a feature gate of the API server and the kubelets, such as ImageVolume=true; repeatable"
+    up.add_argument("--feature-gate", type=feature_gate, action="append", default=[], metavar="NAME=BOOL", help=text)
     up.add_argument("--no-controllers", action="store_true", help="API server and etcd only; use with --nodes 0")
     down = add("down", "remove the lab and everything that it created")
     down.add_argument("--all", action="store_true", help="every lab of this machine")
@@ -55,6 +59,14 @@ def parser() -> argparse.ArgumentParser:
     kill.add_argument("program", help="etcd, kube-apiserver, kubelet, containerd, ...")
     kill.add_argument("--node", help="on which node")
     return top
+
+
+def feature_gate(text: str) -> tuple[str, bool]:
+    """Parse NAME=true or NAME=false."""
+    name, _unused, value = text.partition("=")
+    if not name.isalnum() or value not in ("true", "false"):
+        raise argparse.ArgumentTypeError(f"{text!r}: write NAME=true or NAME=false, such as ImageVolume=true")
+    return name, value == "true"
 
 
 def _add_image_commands(
@@ -132,6 +144,8 @@ def _run(options: argparse.Namespace) -> int:
                 images=options.image,
                 node_grace_seconds=options.node_grace,
                 controllers=not options.no_controllers,
+                kubernetes=options.kubernetes,
+                feature_gates=dict(options.feature_gate),
             )
         case "down":
             for name in all_names() if options.all else [options.name]:
@@ -161,8 +175,8 @@ def all_names() -> list[str]:
 
 
 def _kubectl(lab: Lab, options: argparse.Namespace) -> None:
-    lab.describe()
-    program = str(ensure_programs(Cache.from_environment(), silent).kube("kubectl"))
+    release = lab.describe().kubernetes
+    program = str(ensure_programs(Cache.from_environment(), silent, kubernetes=release).kube("kubectl"))
     os.environ["KUBECONFIG"] = str(lab.kubeconfig)
     os.execv(program, [program, *options.argv])  # noqa: S606  kubectl takes over: its output, its exit code
 

@@ -10,7 +10,8 @@ Reasons for unusual values: the controller manager's rate limit determines when 
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +53,7 @@ class ControlPlane:
     programs: Programs
     node_grace_seconds: int
     """Time without a heartbeat after which a node is NotReady. Kubernetes' default is 50."""
+    feature_gates: Mapping[str, bool] = field(default_factory=dict)
 
     def _file(self, name: str) -> str:
         return str(self.state.certificates / name)
@@ -111,6 +113,7 @@ class ControlPlane:
                 "--enable-aggregator-routing=true",
                 "--allow-privileged=true",
                 "--profiling=false",
+                *self._api_server_gates(),
                 *self._api_server_identity(),
                 f"--audit-policy-file={self.audit_policy()}",
                 f"--audit-log-path={self.state.audit_log}",
@@ -118,6 +121,10 @@ class ControlPlane:
                 f"--audit-log-maxbackup={AUDIT_FILES_BEFORE}",
             ],
         )
+
+    def _api_server_gates(self) -> list[str]:
+        gates = ",".join(f"{gate}={str(is_on).lower()}" for gate, is_on in sorted(self.feature_gates.items()))
+        return [f"--feature-gates={gates}"] if gates else []
 
     def _api_server_identity(self) -> list[str]:
         return [

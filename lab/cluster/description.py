@@ -15,6 +15,7 @@ from lab.locks import locked
 from lab.machines import network
 from lab.machines.addresses import MAX_NODES, Addresses, choose_index
 from lab.paths import STATE_ROOT, Cache, State
+from lab.programs.modules import KUBERNETES
 from lab.progress import Progress
 
 DEFAULT_NODE_GRACE_SECONDS = 20
@@ -28,6 +29,10 @@ class Description:
     node_grace_seconds: int = DEFAULT_NODE_GRACE_SECONDS
     images: dict[str, str] = field(default_factory=dict)
     """Reference by digest of each imported archive, in the order of import."""
+    kubernetes: str = KUBERNETES
+    """The release that the lab runs."""
+    feature_gates: dict[str, bool] = field(default_factory=dict)
+    """Feature gates of the API server and the kubelets that differ from their defaults."""
     programs: dict[str, str] = field(default_factory=dict)
     """Path and version, by name, of the programs that the user has named instead of built ones."""
 
@@ -51,12 +56,15 @@ def save(state: State, description: Description) -> None:
     write_private(state.description, json.dumps(asdict(description)))
 
 
-def allocate(cache: Cache, state: State, *, nodes: int, node_grace_seconds: int, progress: Progress) -> Description:
-    """Reserve an address range for a new lab. A lock keeps two new labs from the same range."""
+def allocate(cache: Cache, state: State, progress: Progress, *, nodes: int, **settings: Any) -> Description:
+    """Reserve an address range for a new lab. A lock keeps two new labs from the same range.
+
+    settings: other fields of the description.
+    """
     check_node_count(nodes)
     with locked(cache, "labs", progress):
         index = choose_index(used=_used_indexes(), host_networks=network.host_networks())
-        description = Description(index=index, nodes=nodes, node_grace_seconds=node_grace_seconds)
+        description = Description(index=index, nodes=nodes, **settings)
         state.root.mkdir(parents=True, exist_ok=True, mode=0o755)
         save(state, description)
     return description

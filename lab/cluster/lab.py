@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -32,7 +32,9 @@ from lab.machines.machine import Machine, control_plane_machine, node_machine
 from lab.parallel import in_parallel
 from lab.paths import DEFAULT_NAME, Cache, State
 from lab.programs.choice import recall
-from lab.programs.ensure import ensure_programs
+from lab.programs.ensure import Programs, ensure_programs
+from lab.programs.modules import KUBERNETES
+from lab.programs.releases import release_of
 from lab.progress import Progress, silent
 
 
@@ -94,6 +96,8 @@ class Lab:
         images: Sequence[Path] = (),
         node_grace_seconds: int | None = None,
         controllers: bool = True,
+        kubernetes: str | None = None,
+        feature_gates: Mapping[str, bool] | None = None,
     ) -> None:
         """Start or repair the lab. Returns when its nodes are Ready and Pods can be created.
 
@@ -101,15 +105,18 @@ class Lab:
         images: OCI archives that every node has from its start.
         node_grace_seconds: time without a heartbeat after which a node is NotReady.
         controllers: False omits controller manager, scheduler and storage, for tests that need only an API server.
+        kubernetes: the minor version, such as 1.35, of a new lab. It is built on first use, in about 5 minutes.
+        feature_gates: gates of the API server and the kubelets, in addition to those of earlier calls.
         """
         # This import loads half of the package, and Ansible runs `lab node exec` for every task on a node.
         from lab.cluster.start import Starter  # noqa: PLC0415
 
         preflight.check_machine(own={program.name for program in recall(self.cache)})
         preflight.check_inotify(self._to_start(nodes))
-        programs = ensure_programs(self.cache, self._progress)
+        release = None if kubernetes is None else release_of(kubernetes)
+        programs = self._programs(release)
         with self._lock():
-            target = self._want(nodes, node_grace_seconds)
+            target = self._want(nodes, node_grace_seconds, release, feature_gates or {})
             archives = [read_archive(path) for path in images]
             imported = {archive.digest: archive.reference for archive in archives}
             target = replace(target, images={**target.images, **imported}, programs=programs.named)
@@ -160,7 +167,7 @@ class Lab:
             targets = [machine for machine in self.nodes() if not imports.has_imported(machine, archive)]
             if archive.digest in current.images and not targets:
                 return archive.reference
-            client = ensure_programs(self.cache, self._progress).node("ctr")
+            client = self._programs().node("ctr")
             self._progress(f"importing {archive.reference} into {len(targets)} nodes")
             stored = keep(archive, self.state.archives)
             description.save(self.state, replace(current, images={**current.images, archive.digest: archive.reference}))
@@ -171,7 +178,7 @@ class Lab:
 
     def image_references(self) -> dict[str, list[str]]:
         """Return the images of each running node."""
-        client = ensure_programs(self.cache, self._progress).node("ctr")
+        client = self._programs().node("ctr")
         return {
             machine.name: imports.list_references(machine, client)
             for machine in self.nodes()
@@ -186,20 +193,37 @@ class Lab:
         machines = [self.control_plane, *(node_machine(self.state, name) for name in names)]
         return [machine.name for machine in machines if machine.pid() is None]
 
-    def _want(self, nodes: int | None, node_grace_seconds: int | None) -> Description:
+    def _programs(self, release: str | None = None) -> Programs:
+        """Return the programs of the lab's release of Kubernetes. release: for a new lab."""
+        stored = description.load(self.state)
+        return ensure_programs(
+            self.cache, self._progress, kubernetes=(stored.kubernetes if stored else None) or release or KUBERNETES
+        )
+
+    def _want(
+        self, nodes: int | None, node_grace_seconds: int | None, release: str | None, feature_gates: Mapping[str, bool]
+    ) -> Description:
         current = description.load(self.state)
         if current is None:
             return description.allocate(
                 self.cache,
                 self.state,
+                self._progress,
                 nodes=1 if nodes is None else nodes,
                 node_grace_seconds=node_grace_seconds or DEFAULT_NODE_GRACE_SECONDS,
-                progress=self._progress,
+                kubernetes=release or KUBERNETES,
+                feature_gates=dict(feature_gates),
+            )
+        if release not in (None, current.kubernetes):
+            raise LabError(
+                f"lab {self.name!r} runs Kubernetes {current.kubernetes}, not {release};"
+                f" remove it with `lab down --name {self.name}` and start it again"
             )
         target = replace(
             current,
             nodes=current.nodes if nodes is None else nodes,
             node_grace_seconds=node_grace_seconds or current.node_grace_seconds,
+            feature_gates={**current.feature_gates, **feature_gates},
         )
         description.check_node_count(target.nodes)
         if target.nodes < current.nodes:

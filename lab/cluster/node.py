@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,7 @@ class Node:
     programs: Programs
     number: int
     runc: str
+    feature_gates: Mapping[str, bool] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -165,6 +166,7 @@ class Node:
             "nodeStatusUpdateFrequency": "2s",
             "nodeStatusReportFrequency": "5m",
             "nodeLeaseDurationSeconds": 4,  # renewed every second, so a returning node is detected at once
+            "featureGates": dict(self.feature_gates),
         }
 
 

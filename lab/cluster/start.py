@@ -49,6 +49,7 @@ class Starter:
             addresses=self._addresses,
             programs=programs,
             node_grace_seconds=description.node_grace_seconds,
+            feature_gates=description.feature_gates,
         )
         runc = programs.runc or shutil.which("runc")
         assert runc is not None, "preflight has looked for it"
@@ -60,6 +61,7 @@ class Starter:
                 programs=programs,
                 number=number,
                 runc=self._runc,
+                feature_gates=description.feature_gates,
             )
             for number in range(1, description.nodes + 1)
         ]

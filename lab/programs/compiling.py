@@ -22,7 +22,6 @@ from pathlib import Path
 from typing import IO
 
 from lab.errors import LabError
-from lab.paths import SOURCES
 from lab.programs.modules import ENVIRONMENT, Module
 from lab.programs.toolchain import Go
 from lab.progress import Count, Progress, terminal_of
@@ -81,7 +80,7 @@ def _run_go(go: Go, module: Module, arguments: Sequence[str], hear: Callable[[st
         tempfile.TemporaryFile("w+") as output,
         subprocess.Popen(
             [str(go.program), *arguments],
-            cwd=SOURCES / module.name,
+            cwd=module.sources,
             env={**_COLLECT_LATE, **os.environ, **ENVIRONMENT, **go.environment},
             stdin=subprocess.DEVNULL,
             stdout=output,
@@ -100,7 +99,7 @@ def _run_go(go: Go, module: Module, arguments: Sequence[str], hear: Callable[[st
     # Go's last lines name the package and the reason.
     print("\n".join(last_lines), file=sys.stderr)
     raise LabError(
-        f"`go {arguments[0]}` of lab/go/{module.name} failed, its last lines are above; if modules could not be"
+        f"`go {arguments[0]}` of {module.sources} failed, its last lines are above; if modules could not be"
         " fetched, set GOPROXY to one this machine can reach"
     )
 

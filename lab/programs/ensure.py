@@ -12,15 +12,18 @@ from __future__ import annotations
 import hashlib
 import shutil
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
+from lab.errors import LabError
 from lab.locks import locked
-from lab.paths import SOURCES, Cache
+from lab.paths import Cache
+from lab.programs import releases
 from lab.programs.build import build
 from lab.programs.choice import recall
-from lab.programs.modules import MODULES, Module, source_hash
+from lab.programs.modules import KUBE_PROGRAMS, KUBERNETES, MODULES, Module, source_hash
 from lab.programs.named import Named
 from lab.progress import Progress
 
@@ -64,17 +67,22 @@ class Programs:
         return self.copies.get(name, directory / name)
 
 
-def ensure_programs(cache: Cache, progress: Progress) -> Programs:
+def ensure_programs(cache: Cache, progress: Progress, *, kubernetes: str = KUBERNETES) -> Programs:
     """Build and copy the programs that the cache lacks. Several processes may call this: one builds, the others wait.
 
-    A module is not built if the user has named all of its programs.
+    A module is not built if the user has named all of its programs. kubernetes: a release of RELEASES.
     """
     named = recall(cache)
     names = {program.name for program in named}
     directories = {module.name: _directory(module, cache) for module in MODULES}
+    builds = {module.name: partial(build, module, directories[module.name]) for module in MODULES}
+    if kubernetes != KUBERNETES:
+        _refuse_named(names, kubernetes)
+        directories["kube"] = releases.kube_directory(kubernetes, cache)
+        builds["kube"] = partial(releases.build_release, kubernetes)
     for module in MODULES:
         if not names.issuperset(module.programs):
-            _ensure_built(module, directories[module.name], cache, progress)
+            _ensure_built(directories[module.name], partial(builds[module.name], cache, progress), cache, progress)
     return Programs(
         etcd_directory=directories["etcd"],
         node_directory=directories["node"],
@@ -85,14 +93,24 @@ def ensure_programs(cache: Cache, progress: Progress) -> Programs:
 
 
 def _directory(module: Module, cache: Cache) -> Path:
-    return cache.programs / f"{module.name}-{source_hash(module, SOURCES / module.name)}"
+    return cache.programs / f"{module.name}-{source_hash(module, module.sources)}"
 
 
-def _ensure_built(module: Module, target: Path, cache: Cache, progress: Progress) -> None:
+def _refuse_named(names: set[str], kubernetes: str) -> None:
+    """A lab runs Kubernetes programs of one minor version: those that the user has named are checked against ours."""
+    named = sorted(names.intersection(KUBE_PROGRAMS))
+    if named:
+        raise LabError(
+            f"Kubernetes {kubernetes}: {', '.join(named)} are replaced by programs of your own;"
+            f" go back to built ones with `lab build {' '.join(f'--program {name}=' for name in named)}`"
+        )
+
+
+def _ensure_built(target: Path, make: Callable[[], None], cache: Cache, progress: Progress) -> None:
     if not target.is_dir():
         with locked(cache, "build", progress):
             if not target.is_dir():
-                build(module, target, cache, progress)
+                make()
 
 
 def _ensure_copy(named: Named, cache: Cache, progress: Progress) -> Path:

@@ -10,6 +10,8 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from lab.paths import SOURCES
+
 KUBERNETES = "1.36.3"
 ETCD = "3.7.3"
 CONTAINERD = "2.3.7"
@@ -25,13 +27,14 @@ _FLAGS = ("-mod=readonly", "-buildvcs=false", "-trimpath", "-tags=providerless",
 ENVIRONMENT = {"GOFLAGS": "", "GOWORK": "off", "CGO_ENABLED": "0"}
 
 
-def _kube_linker_flags() -> str:
-    _unused, minor, _unused = KUBERNETES.split(".")
+def kube_linker_flags(release: str) -> str:
+    """Return the flags that write a release's version into its programs."""
+    _unused, minor, _unused = release.split(".")
     values = {
-        "gitVersion": f"v{KUBERNETES}",
+        "gitVersion": f"v{release}",
         "gitMajor": "1",
         "gitMinor": minor,
-        "gitCommit": f"v{KUBERNETES}",
+        "gitCommit": f"v{release}",
         "gitTreeState": "clean",
         "buildDate": "2026-01-01T00:00:00Z",
     }
@@ -41,7 +44,7 @@ def _kube_linker_flags() -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Module:
-    """One of the Go modules below lab/go."""
+    """One of the Go modules below lab/go, or one that is generated."""
 
     name: str
     packages: tuple[str, ...]
@@ -50,6 +53,13 @@ class Module:
     linker_flags: str = ""
     links: tuple[str, ...] = ()
     """Names of the programs in the multi-call binary, which has the module's name."""
+    generated: Path | None = None
+    """Directory of the go.mod, if it is not in lab/go."""
+
+    @property
+    def sources(self) -> Path:
+        """Return the directory of the go.mod."""
+        return self.generated or SOURCES / self.name
 
     @property
     def settings(self) -> list[str]:
@@ -61,6 +71,13 @@ class Module:
         return ["build", "-v", *self.settings, "-o", target, *self.packages]
 
 
+KUBE = Module(
+    name="kube",
+    packages=(".",),
+    programs=KUBE_PROGRAMS,
+    linker_flags=kube_linker_flags(KUBERNETES),
+    links=KUBE_PROGRAMS,
+)
 MODULES = (
     Module(name="etcd", packages=(".",), programs=("etcd",)),
     Module(
@@ -70,9 +87,7 @@ MODULES = (
         linker_flags=f"-X github.com/containerd/containerd/v2/version.Version=v{CONTAINERD}"
         f" -X github.com/containernetworking/plugins/pkg/utils/buildversion.BuildVersion=v{CNI}",
     ),
-    Module(
-        name="kube", packages=(".",), programs=KUBE_PROGRAMS, linker_flags=_kube_linker_flags(), links=KUBE_PROGRAMS
-    ),
+    KUBE,
 )
 
 

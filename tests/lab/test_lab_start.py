@@ -69,7 +69,7 @@ def test_a_node_joins_and_has_the_images_of_the_others(no_lab: Lab) -> None:
 
 
 def test_a_lab_does_not_shrink(no_lab: Lab) -> None:
-    stored = description.allocate(no_lab.cache, no_lab.state, nodes=2, node_grace_seconds=8, progress=silent)
+    stored = description.allocate(no_lab.cache, no_lab.state, silent, nodes=2, node_grace_seconds=8)
     for nodes in (0, 1):
         with pytest.raises(LabError, match="has 2 nodes and cannot shrink"):
             no_lab.up(nodes)
