@@ -154,6 +154,13 @@ server_version:
   returned: success
   type: str
   sample: 1.36.3
+api_server_has_image_volumes:
+  description:
+    - Whether the API server accepts image volumes, which launchers use. Before Kubernetes 1.35 the feature gate C(ImageVolume)
+      is off unless somebody turned it on. V(true) if it cannot be found out.
+  returned: success
+  type: bool
+  sample: true
 nodes:
   description: All nodes.
   returned: success
@@ -239,7 +246,9 @@ kept_control_plane_nodes:
   elements: str
   sample: ["control-plane-1"]
 nodes_without_image_volumes:
-  description: Nodes whose container runtime is too old for image volumes, with its version.
+  description:
+    - Nodes whose container runtime is too old for image volumes, or whose kubelet (before 1.35) has the feature gate
+      C(ImageVolume) off, with its version.
   returned: success
   type: list
   elements: str

@@ -59,13 +59,13 @@ def check_label(option: str, key: object, value: object) -> None:
 def resource_path(
     api_version: str, plural: str, namespace: str | None = None, name: str | None = None, subresource: str | None = None
 ) -> str:
-    """Return the path of a collection, an object (name given) or its subresource."""
+    """Return the path of a collection, an object (name given) or its subresource (/ separates segments)."""
     group, _unused, version = api_version.rpartition("/")
     parts = ["apis", group, version] if group else ["api", version]
     if namespace is not None:
         parts += ["namespaces", namespace]
     parts.append(plural)
-    parts += [part for part in (name, subresource) if part is not None]
+    parts += [part for part in (name, *(subresource or "").split("/")) if part]
     return "/" + "/".join(quote(part, safe="") for part in parts)
 
 

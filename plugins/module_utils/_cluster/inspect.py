@@ -12,7 +12,7 @@ from typing import Any
 from .._client import paths
 from .._client.api import Api, Resource
 from .._client.errors import NotFound, VirtError
-from . import owned_objects, placement, upgrade_status, versions
+from . import image_volumes, owned_objects, placement, upgrade_status, versions
 from .installed import MANAGED_BY, MANAGER, assess, identity
 from .kinds import BY_KIND, DEFINITION, DEPLOYMENT, MADE_KINDS, NAMESPACE, MadeKind
 from .readiness import not_ready
@@ -53,6 +53,7 @@ def run(params: Mapping[str, Any], api: Api, *, check_mode: bool, **_modes: bool
             f"there is nothing to wait for: the cluster has {installed.evidence or 'no control plane'} and no component"
             " of this collection; install it with role virtops.kubevirt.control_plane, or leave wait out"
         )
+    version = versions.release(api.version())
     silent = wait_until_serving(api, owned, time.monotonic() + params["wait_timeout"]) if is_awaited else []
     return {
         "changed": False,
@@ -66,12 +67,15 @@ def run(params: Mapping[str, Any], api: Api, *, check_mode: bool, **_modes: bool
         "in_other_launchers": upgrade_status.in_other_launchers(machines, image)
         if (image := params["launcher_image"])
         else [],
-        "server_version": versions.release(api.version()),
+        "server_version": version,
+        "api_server_has_image_volumes": image_volumes.has_api_server(api, version),
         "nodes": [node["metadata"]["name"] for node in nodes],
         "nodes_not_ready": not_ready(nodes),
         "control_plane_nodes": placement.control_plane_nodes(nodes, *directed),
         "kept_control_plane_nodes": placement.kept_control_plane_nodes(nodes, *directed),
-        "nodes_without_image_volumes": versions.without_image_volumes(nodes),
+        "nodes_without_image_volumes": sorted(
+            versions.without_image_volumes(nodes) + image_volumes.kubelets_without(api, nodes)
+        ),
         "has_pod_monitors": api.serves("monitoring.coreos.com"),
     }
 

@@ -22,6 +22,11 @@ def release(text: str) -> str | None:
     return match[1] if match else None
 
 
+def parse(release: str) -> tuple[int, ...]:
+    """Return a release as numbers."""
+    return tuple(int(part) for part in release.split("."))
+
+
 def without_image_volumes(nodes: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return the nodes whose container runtime is too old for image volumes, each with its runtime.
 
@@ -32,6 +37,6 @@ def without_image_volumes(nodes: Sequence[Mapping[str, Any]]) -> list[str]:
         runtime = ((node.get("status") or {}).get("nodeInfo") or {}).get("containerRuntimeVersion") or ""
         name, _separator, version = runtime.partition("://")
         floor, installed = IMAGE_VOLUMES.get(name), release(version)
-        if floor and installed and tuple(int(part) for part in installed.split(".")) < floor:
+        if floor and installed and parse(installed) < floor:
             too_old.append(f"{node['metadata']['name']} ({name} {installed})")
     return sorted(too_old)
