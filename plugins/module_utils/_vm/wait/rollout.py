@@ -5,10 +5,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 from ..._client.api import Api, Resource
-from ..._client.waiter import Reached, Verdict, Waiter
+from ..._client.waiter import Judge, Reached, Stuck, Verdict, Waiter
 from ...kubevirt_api.desired import is_deleting, run_strategy
 from ...kubevirt_api.predicates import is_ready
 from ...kubevirt_api.run_strategies import ALWAYS
@@ -17,6 +19,7 @@ from ..field_path import value_at, with_value
 from ..members import members
 from ..merge import compare, overlay
 from ..write.pool_change import Change, revision
+from .fail_fast import Search
 
 _PER_MACHINE: tuple[tuple[str, ...], ...] = (("dataVolumeTemplates",), ("template", "spec", "volumes"))
 """Fields of a machine's spec with names that are different for each machine."""
@@ -25,23 +28,36 @@ Object = dict[str, Any]
 
 
 def wait_for_change(
-    api: Api, resource: Resource, pool: Object, change: Change, deadline: float
+    api: Api, resource: Resource, pool: Object, change: Change, deadline: float, *, search: Search | None = None
 ) -> tuple[str, Reached] | None:
-    """Wait until all machines have the change; return the first that has not, after the word for it."""
+    """Wait until all machines have the change; return the first that has not, after the word for it.
+
+    search: finds a machine that is stuck, which ends the wait, because the others wait for it; None: wait all the same.
+    """
     namespace = resource.namespace or ""
     machines = {vm["metadata"]["name"]: vm for vm in members(api, pool, namespace, kinds.POOL)}
-    waiter = Waiter(
-        api, kinds.VM.resource(namespace), lambda name, vm: judge(change, machines[name], vm), deadline=deadline
-    )
-    reached = waiter.until(machines)
+    stuck: list[Stuck | None] = [None]
+
+    def look(_names: list[str]) -> None:
+        if search is not None:
+            search.start_over()
+            stuck[0] = search.of_member(pool, kinds.POOL)
+
+    def wait(collection: Resource, judge_one: Judge, names: Iterable[str]) -> dict[str, Reached]:
+        def judge_all(name: str, obj: Object | None) -> Verdict:
+            return replace(judge_one(name, obj), stuck=stuck[0])
+
+        return Waiter(api, collection, judge_all, deadline=deadline, prepare=look).until(names)
+
+    reached = wait(kinds.VM.resource(namespace), lambda name, vm: judge(change, machines[name], vm), machines)
     late = next((result for result in reached.values() if not result.verdict.done), None)
     if late is not None or not change.restarts:
         return None if late is None else ("machine", late)
     running = {
         name: result.obj for name, result in reached.items() if result.obj and run_strategy(result.obj) == ALWAYS
     }
-    waiter = Waiter(api, kinds.instances(namespace), lambda name, vmi: judge_run(running[name], vmi), deadline=deadline)
-    late = next((result for result in waiter.until(running).values() if not result.verdict.done), None)
+    ended = wait(kinds.instances(namespace), lambda name, vmi: judge_run(running[name], vmi), running)
+    late = next((result for result in ended.values() if not result.verdict.done), None)
     return None if late is None else ("instance", late)
 
 

@@ -138,10 +138,14 @@ class _Wait:
         from . import rollout
 
         try:
-            pending = rollout.wait_for_change(self.api, self.resource, result, change, self.deadline)
+            pending = rollout.wait_for_change(
+                self.api, self.resource, result, change, self.deadline, search=self.search
+            )
         except Forbidden as error:
             self.warn(f"{self.resource.title(name)} is changed, and its machines were not waited for: {error.message}")
             return result
+        if pending is not None and pending[1].verdict.hopeless:
+            return self._result(name, pending[1])
         if pending is not None:
             noun, reached = pending
             title = f"{noun} {reached.obj['metadata']['name']}" if reached.obj else noun

@@ -143,3 +143,17 @@ def test_a_member_of_a_set(crowded: World, of_sets: Task, of_pools: Task) -> Non
         of_sets(wait=True, wait_timeout=60, **labels, **MACHINE)
     with pytest.raises(VirtError, match="Pool default/web will not be ready: web-0: it asks for 900Gi of memory"):
         of_pools(wait=True, wait_timeout=60, **labels, **MACHINE)
+
+
+def test_a_machine_that_keeps_a_pool_from_changing_the_others(world: World, of_pools: Task) -> None:
+    options = {"labels": {"app": "web"}, "replicas": 2, "image": "registry/guest:1", "wait": True}
+    of_pools(memory="1Gi", **options)
+    world.pools_change = False
+    why = {"type": "Synchronized", "status": "False", "reason": "ErrImagePull", "message": "not found"}
+    world.vm("web-1")["status"]["conditions"] = [why]
+    with pytest.raises(VirtError, match="Pool default/web will not be ready: web-1: ErrImagePull: not found") as caught:
+        of_pools(memory="2Gi", wait_timeout=60, **options)
+
+    assert caught.value.facts["changed"] is True
+    with pytest.raises(TimedOut):
+        of_pools(memory="3Gi", wait_timeout=1, fail_fast=False, **options)
