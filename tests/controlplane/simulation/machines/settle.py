@@ -16,6 +16,7 @@ from tests.controlplane.simulation.machines.world import MachineWorld
 from tests.controlplane.simulation.node import Node
 from tests.controlplane.simulation.process import Process
 from tests.support.breach import Breach
+from tests.support.store import Change
 
 FAIR_ROUNDS = 2000
 """Enough for the longest wait for a slow agent, with the heartbeats of all nodes."""
@@ -125,7 +126,7 @@ class Settling:
             if (
                 change.actor in OURS
                 and change.resource != LEASE
-                and not any(name in change.key.name.replace("-", ".") for name in restless)
+                and not any(name in text for name in restless for text in _names(change))
             ):
                 raise Breach(f"write rate: {change.actor} writes {change.resource.kind} {change.key} at rest")
         wanted = work_found_afresh(self._world, restless)
@@ -172,3 +173,10 @@ class Settling:
             raise Breach(f"nothing stuck: a process sleeps for {due:.0f} s: {self._rest.stuck()}")
         self._world.true.advance(due + 0.001)  # a float of seconds since the epoch has no more digits
         return True
+
+
+def _names(change: Change) -> list[str]:
+    """Return the object's name and those of its owners: a ControllerRevision is named by the UID of its VM."""
+    meta = (change.after or change.before or {"metadata": {}})["metadata"]
+    owners = [reference["name"] for reference in meta.get("ownerReferences") or ()]
+    return [name.replace("-", ".") for name in (change.key.name, *owners)]
