@@ -116,13 +116,13 @@ namespace_terminating:
   type: bool
   sample: false
 workloads:
-  description: Virtual machines, replica sets, and instances without a virtual machine, as namespace/name.
+  description: Virtual machines, pools, replica sets, and instances without a virtual machine, as namespace/name.
   returned: success
   type: list
   elements: str
   sample: ["default/web"]
 workload_objects:
-  description: The same, as objects that M(kubernetes.core.k8s) can remove.
+  description: The same and their migrations, as objects that M(kubernetes.core.k8s) can remove.
   returned: success
   type: list
   elements: dict

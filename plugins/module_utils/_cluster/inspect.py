@@ -13,7 +13,7 @@ from .._client import paths
 from .._client.api import Api, Resource
 from .._client.errors import NotFound, VirtError
 from . import image_volumes, owned_objects, placement, upgrade_status, versions
-from .installed import MANAGED_BY, MANAGER, assess, identity
+from .installed import MANAGED_BY, MANAGER, MIGRATION, assess, identity
 from .kinds import BY_KIND, DEFINITION, DEPLOYMENT, MADE_KINDS, NAMESPACE, MadeKind
 from .readiness import not_ready
 from .serving import wait_until_serving
@@ -26,7 +26,7 @@ _MACHINES = (
     # Sets are deleted before their instances, which they would replace.
     Resource("kubevirt.io/v1", "virtualmachineinstancereplicasets", "VirtualMachineInstanceReplicaSet", None),
     # Migrations are deleted before their machines: virt-controller removes their finalizer only when they are over.
-    Resource("kubevirt.io/v1", "virtualmachineinstancemigrations", "VirtualMachineInstanceMigration", None),
+    Resource("kubevirt.io/v1", "virtualmachineinstancemigrations", MIGRATION, None),
     Resource("kubevirt.io/v1", "virtualmachines", "VirtualMachine", None),
     Resource("kubevirt.io/v1", "virtualmachineinstances", "VirtualMachineInstance", None),
 )

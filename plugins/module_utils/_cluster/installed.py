@@ -13,6 +13,7 @@ from typing import Any
 MANAGER = "virtops.kubevirt"
 MANAGED_BY = "app.kubernetes.io/managed-by"
 VERSION = "app.kubernetes.io/version"
+MIGRATION = "VirtualMachineInstanceMigration"
 NODE_DOMAINS = ("kubevirt.io", "node.kubevirt.io", "virtops.kubevirt")
 
 Object = Mapping[str, Any]
@@ -37,7 +38,7 @@ class Installed:
     workloads: list[str]
     """namespace/name of every VM, pool and replica set, and of every VMI without a VM."""
     workload_objects: list[dict[str, Any]]
-    """The same, as objects to delete."""
+    """The same as objects to delete, and their migrations."""
     node_patches: list[dict[str, Any]]
     """Merge patches that remove our labels and annotations from the nodes."""
 
@@ -54,7 +55,9 @@ def assess(
     workloads: Sequence[Object] = (),
     nodes: Sequence[Object] = (),
 ) -> Installed:
-    """Decide from the CRD of the configuration, a namespace, virt-controller Deployments, machines, and nodes."""
+    """Decide from the CRD of the configuration, a namespace, virt-controller Deployments, machines with their
+    migrations, and nodes.
+    """
     owner = _owner(definition)
     if definition is None:
         evidence, definitions_version = "", None
@@ -75,7 +78,11 @@ def assess(
         namespace=own_deployments[0]["metadata"]["namespace"] if own_deployments else None,
         namespace_owner=_owner(namespace),
         namespace_terminating=namespace is not None and "deletionTimestamp" in namespace["metadata"],
-        workloads=sorted(f"{workload['metadata']['namespace']}/{workload['metadata']['name']}" for workload in loose),
+        workloads=sorted(
+            f"{workload['metadata']['namespace']}/{workload['metadata']['name']}"
+            for workload in loose
+            if workload["kind"] != MIGRATION
+        ),
         workload_objects=[identity(workload) for workload in loose],
         node_patches=[patch for patch in map(_node_patch, nodes) if patch is not None],
     )

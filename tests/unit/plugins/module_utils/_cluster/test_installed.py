@@ -112,6 +112,15 @@ def test_a_replica_set_and_its_instances_are_waited_for() -> None:
     assert assess(definition(**OURS), workloads=workloads).workloads == ["shop/one", "shop/set"]
 
 
+def test_a_migration_is_deleted_with_the_machines_and_is_none() -> None:
+    workloads = [machine("VirtualMachineInstanceMigration", "move"), machine("VirtualMachine", "web")]
+
+    installed = assess(definition(**OURS), workloads=workloads)
+
+    assert installed.workloads == ["shop/web"]
+    assert [item["metadata"]["name"] for item in installed.workload_objects] == ["move", "web"]
+
+
 def test_workloads_are_returned_as_objects_to_delete() -> None:
     assert assess(definition(**OURS), workloads=[machine("VirtualMachine", "web")]).workload_objects == [
         {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachine", "metadata": {"name": "web", "namespace": "shop"}}
