@@ -49,7 +49,7 @@ def made() -> list[dict[str, Any]]:
     """Return all objects, rendered with all canaries. The last is the configuration."""
     wanted = {**{name: item.value for name, item in canaries.CANARIES.items()}, **canaries.EVERYWHERE}
     rendered: list[dict[str, Any]] = render(
-        "{{ __control_plane_definitions + [__control_plane_configuration] }}", wanted
+        "{{ __control_plane_labelled_components + [__control_plane_configuration] }}", wanted
     )
     return rendered
 
@@ -62,7 +62,7 @@ def pods(made: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
 @pytest.fixture(scope="module")
 def usual() -> list[dict[str, Any]]:
     """Return the objects of the defaults, in a cluster with one control-plane node."""
-    rendered: list[dict[str, Any]] = render("{{ __control_plane_definitions }}", {}, **ONLY)
+    rendered: list[dict[str, Any]] = render("{{ __control_plane_labelled_components }}", {}, **ONLY)
     return rendered
 
 
@@ -108,6 +108,21 @@ def test_an_image_is_named_by_its_digest_if_any_else_by_its_tag(pods: dict[str, 
     assert container["image"] == f"canary.example/prefix/control-plane@{canaries.DIGEST}"
     assert first["image"] == "canary.example/prefix/virt-launcher:canary-tag"
     assert {"name": "VIRT_LAUNCHER_IMAGE", "value": first["image"]} in controller["env"]
+
+
+def seconds_until_restarted(probe: dict[str, Any]) -> int:
+    """Return for how long a process may be silent."""
+    return int(probe["periodSeconds"] * (probe["failureThreshold"] - 1) + probe["timeoutSeconds"])
+
+
+@pytest.mark.parametrize(("component", "seconds"), [("api", 100), ("controller", 80), ("handler", 100)])
+def test_a_busy_process_is_not_restarted(component: str, seconds: int, pods: dict[str, Any]) -> None:
+    """As long as upstream's. On a busy machine an answer takes seconds."""
+    (container,) = pods[component]["spec"]["containers"]
+
+    assert seconds_until_restarted(container["livenessProbe"]) == seconds
+    assert container["readinessProbe"]["timeoutSeconds"] == container["livenessProbe"]["timeoutSeconds"] == 10
+    assert container["readinessProbe"]["periodSeconds"] == 2, "a role waits for it"
 
 
 @pytest.mark.parametrize("component", COMPONENTS)
