@@ -140,10 +140,12 @@ class Host:
     def _call(self, module: str, task: dict[str, Any], scope: dict[str, Any]) -> dict[str, Any]:
         arguments, short = task[module] or {}, module.rpartition(".")[2]
         if short in ("include_tasks", "import_tasks"):
-            self.run(self.folder / arguments, scope)
+            self.run(self.folder / self.value(arguments, scope), scope)
         elif short == "assert":
             if not self.holds(arguments["that"], scope):
                 return {"failed": True, "msg": self.value(arguments["fail_msg"], scope)}
+            if not self.value(arguments["quiet"], scope):
+                self.messages.append(self.value(arguments["success_msg"], scope))
         elif short == "fail":
             return {"failed": True, "msg": self.value(arguments["msg"], scope)}
         elif short == "debug":

@@ -184,3 +184,11 @@ def test_every_later_play_records_its_end_and_checks_the_one_before(playbook: st
     assert [item["vars"]["__kubevirt_part"] for item in [*proofs, *ends]] == [*parts[:-1], *parts]
     assert {item["tags"] for item in proofs} == {"always"}
     assert ["tags" in item for item in ends] == [False] * len(ends), "each of its tasks has its own"
+
+
+def test_a_play_reports_skipped_work_only_when_tags_skip_the_task_that_ends_it() -> None:
+    record, end, report = load(TASKS / "finished.yml")
+
+    assert (record["tags"], report["tags"]) == ("always", "always")
+    assert end["ansible.builtin.meta"] == "end_host"
+    assert "tags" not in end

@@ -202,15 +202,15 @@ def plays_of(playbook: str) -> list[dict[str, Any]]:
 def test_a_playbook_checks_the_variables_first(playbook: str) -> None:
     for play in plays_of(playbook):
         first = (play.get("roles") or play["tasks"])[0]
-        role = first.get("role") or first["ansible.builtin.include_role"]["name"]
+        role = first.get("role") or first["ansible.builtin.import_role"]["name"]
         assert role.removeprefix("virtops.kubevirt.") in NAMES
 
 
 def test_provision_checks_its_variables_on_the_nodes_too() -> None:
     for play in plays_of("provision"):
         check, refuse, *_others = play["tasks"]
-        assert check["ansible.builtin.include_role"]["tasks_from"] == "variables.yml"
-        assert refuse["ansible.builtin.include_tasks"] == "tasks/provision-variables.yml"
+        assert check["ansible.builtin.import_role"]["tasks_from"] == "variables.yml"
+        assert refuse["ansible.builtin.import_tasks"] == "tasks/provision-variables.yml"
         assert "when" not in check.keys() | refuse.keys()
 
 
@@ -218,11 +218,9 @@ def test_the_cluster_validates_an_upgrade_before_any_node_changes() -> None:
     checks, *_plays = plays_of("upgrade")
     (dry_run,) = yaml.safe_load((ROLES / "control_plane/tasks/dry-run.yml").read_text())
 
-    includes = [task.get("ansible.builtin.include_role", {}).get("tasks_from") for task in checks["tasks"]]
+    includes = [task.get("ansible.builtin.import_role", {}).get("tasks_from") for task in checks["tasks"]]
     assert includes == ["variables.yml", None, "preflight.yml", None, "dry-run.yml"]
-    files = [
-        task["ansible.builtin.include_tasks"] for task in checks["tasks"] if "ansible.builtin.include_tasks" in task
-    ]
+    files = [task["ansible.builtin.import_tasks"] for task in checks["tasks"] if "ansible.builtin.import_tasks" in task]
     assert files == ["tasks/upgrade-variables.yml", "tasks/upgrade-checks.yml"]
     assert (dry_run["check_mode"], dry_run["changed_when"]) == (True, False)
 

@@ -24,6 +24,9 @@ EMPTY: dict[str, Any] = {
     "nodes": ["a", "b"],
     "nodes_without_image_volumes": [],
     "has_pod_monitors": False,
+    "workloads": [],
+    "definitions_version": None,
+    "check_mode": False,
 }
 NEWER = {"owner": "ours", "version": "0.2.0"}
 TERMINATING = {"namespace_owner": "ours", "namespace_terminating": True}
@@ -33,10 +36,15 @@ PEM = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n"
 NETWORKS = {"k8s.v1.cni.cncf.io/networks": "kubevirt/moves@migration0"}
 
 
-def refusal(found: dict[str, Any], options: dict[str, Any]) -> str:
-    """Return the message for a cluster and options without their prefix; "" when nothing is refused."""
+def checked(found: dict[str, Any], options: dict[str, Any]) -> Host:
+    """Return the host of a role with this cluster and options without their prefix."""
     variables = VARIABLES | {f"control_plane_{name}": value for name, value in options.items()}
-    return Host(ROLE, variables, kubevirt_control_plane_info=lambda _arguments: EMPTY | found).refusal(TASKS)
+    return Host(ROLE, variables, kubevirt_control_plane_info=lambda _arguments: EMPTY | found)
+
+
+def refusal(found: dict[str, Any], options: dict[str, Any]) -> str:
+    """Return the message; "" when nothing is refused."""
+    return checked(found, options).refusal(TASKS)
 
 
 @pytest.mark.parametrize(
@@ -180,3 +188,27 @@ def test_a_refusal_names_the_problem_and_the_remedy(
     message = refusal(found, options)
 
     assert [part for part in parts if part not in message] == [], message
+
+
+def test_all_refusals_are_reported_together() -> None:
+    message = refusal({"server_version": "1.30.0", "namespace": "virt"}, {})
+
+    assert "Set control_plane_namespace to virt." in message
+    assert "upgrade it to that" in message
+
+
+@pytest.mark.parametrize(
+    ("found", "note"),
+    [
+        pytest.param({}, None, id="nothing"),
+        pytest.param({"nodes_without_image_volumes": OLD_RUNTIMES[:1]}, "can run on a (containerd 1.7", id="a runtime"),
+        pytest.param({"definitions_version": "99.0.0"}, "definitions stay at version 99.0.0", id="newer definitions"),
+        pytest.param({"check_mode": True}, "namespace kubevirt, and is not validated", id="a namespace to come"),
+    ],
+)
+def test_what_an_installation_leaves_out_is_noted(found: dict[str, Any], note: str | None) -> None:
+    host = checked(found, {})
+    host.run(TASKS)
+
+    assert len(host.messages) == (note is not None)
+    assert (note or "") in "".join(host.messages)

@@ -15,8 +15,11 @@ from ansible_collections.virtops.kubevirt.tests.unit.tasks import ROLES, Host, l
 ROLE = ROLES / "control_plane"
 K8S = "kubernetes.core.k8s"
 VARIABLES = role_variables("control_plane")
+LABELLED = ("__control_plane_definitions", "__control_plane_labelled_components", "__control_plane_configuration")
 MADE = {"kind": "Namespace", "metadata": {"name": "kubevirt"}}
 NODE = {"kind": "Node", "metadata": {"name": "node-1"}}
+MIGRATION = {"kind": "VirtualMachineInstanceMigration", "metadata": {"namespace": "shop", "name": "move"}}
+FOUND = {"owner": "ours", "namespace": "kubevirt", "evidence": ""}
 LINGERING = {"metadata": {"name": "virt-handler-1"}, "spec": {"nodeName": "node-2"}}
 
 
@@ -28,9 +31,16 @@ def every_task() -> list[dict[str, Any]]:
 
 
 class Cluster:
-    """Machines by name, the role's namespace, and what stays after a deletion."""
+    """Machines by name, a migration, the role's namespace, and what stays after a deletion."""
 
-    def __init__(self, *machines: str, stays: tuple[str, ...] = (), created: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self,
+        *machines: str,
+        stays: tuple[str, ...] = (),
+        created: tuple[str, ...] = (),
+        has_migration: bool = False,
+    ) -> None:
+        self.has_migration = has_migration
         self.machines, self.stays, self.created = list(machines), stays, created
         self.writes: list[tuple[str, Any]] = []
 
@@ -41,27 +51,28 @@ class Cluster:
         if arguments["state"] == "absent":
             self.machines = [name for name in self.machines if name in self.stays]
             self.machines += self.created
+            self.has_migration = self.has_migration and "migration" in self.stays
         return {"changed": True}
 
     def info(self) -> dict[str, Any]:
         objects = [{"kind": "VirtualMachine", "metadata": {"name": name}} for name in self.machines]
+        objects += [MIGRATION] if self.has_migration else []
         lists = {"workloads": list(self.machines), "workload_objects": objects, "made": [MADE]}
-        return {**lists, "namesakes": [], "node_patches": [NODE], "check_mode": False}
+        return {**FOUND, **lists, "namesakes": [], "node_patches": [NODE], "check_mode": False}
 
 
 def remove(cluster: Cluster, *, is_check: bool = False, **options: Any) -> str:
     """Run the removal; return its refusal."""
-    found = cluster.info() | {"check_mode": is_check}
     host = Host(
         ROLE / "tasks",
         VARIABLES
-        | {"__control_plane_found": found, "__control_plane_crds": [], "__control_plane_wanted": []}
+        | {"control_plane_state": "absent", "__control_plane_crds": [], "__control_plane_wanted": []}
         | options,
         k8s=cluster.k8s,
         k8s_info=lambda _arguments: {"resources": [LINGERING]},
-        kubevirt_control_plane_info=lambda _arguments: cluster.info(),
+        kubevirt_control_plane_info=lambda _arguments: cluster.info() | {"check_mode": is_check},
     )
-    return host.refusal(ROLE / "tasks/remove.yml")
+    return host.refusal(load(ROLE / "tasks/preflight.yml")) or host.refusal(ROLE / "tasks/remove.yml")
 
 
 @pytest.mark.parametrize("value", [{}, *({"control_plane_remove_with_workloads": item} for item in ("false", "no", 0))])
@@ -87,6 +98,12 @@ def test_with_the_option_machines_go_before_the_control_plane(value: Any) -> Non
     [
         pytest.param(Cluster("web", created=("new",)), "Virtual machines were created", "new", id="created meanwhile"),
         pytest.param(Cluster("web", stays=("web",)), "These machines still exist", "web", id="stays"),
+        pytest.param(
+            Cluster(stays=("migration",), has_migration=True),
+            "These machines still exist",
+            "migration shop/move",
+            id="a migration stays, and its finalizer would keep the definitions",
+        ),
     ],
 )
 def test_the_control_plane_stays_while_there_are_machines(cluster: Cluster, start: str, names: str) -> None:
@@ -96,6 +113,14 @@ def test_the_control_plane_stays_while_there_are_machines(cluster: Cluster, star
     assert message.startswith(start)
     assert f": {names}. Nothing of the control plane was removed" in message
     assert ("absent", [MADE]) not in cluster.writes
+
+
+def test_a_migration_without_a_machine_stops_nothing_and_is_deleted_first() -> None:
+    """Migrations that are over are kept for a while."""
+    cluster = Cluster(has_migration=True)
+
+    assert remove(cluster) == ""
+    assert cluster.writes[0] == ("absent", [MIGRATION])
 
 
 def test_in_check_mode_machines_that_are_still_there_stop_nothing() -> None:
@@ -134,16 +159,16 @@ def test_every_applied_object_has_the_marks_and_an_upgrade_keeps_them() -> None:
     assert "app.kubernetes.io/version" not in MARKS
     assert len(MARKS) > 1, "managed-by alone says that the role may adopt a namespace, not that it did"
     assert VARIABLES["__control_plane_labels"].startswith("{{ __control_plane_marks | combine(")
-    for name in ("__control_plane_definitions", "__control_plane_configuration"):
+    for name in LABELLED:
         assert "{'metadata': {'labels': __control_plane_labels}}, recursive=true)" in VARIABLES[name]
 
 
 def test_the_role_applies_as_the_field_manager_that_pruning_looks_for() -> None:
     applied = [task[K8S] for task in every_task() if task[K8S].get("apply")]
 
-    assert {item["definition"].split()[1] for item in applied} == {
-        "__control_plane_configuration",
-        "__control_plane_definitions",
+    assert {item["definition"] for item in applied} == {
+        *(f"{{{{ {name} }}}}" for name in LABELLED),
+        f"{{{{ {LABELLED[0]} + {LABELLED[1]} }}}}",
     }
     assert {item["server_side_apply"] for item in applied} == {"{{ __control_plane_apply }}"}
     assert VARIABLES["__control_plane_apply"]["field_manager"] == FIELD_MANAGER
