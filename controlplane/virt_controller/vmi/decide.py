@@ -129,6 +129,8 @@ def _why_wait(world: World) -> str:
         return "a claim that it names does not exist"
     if world.unfilled:
         return "a DataVolume that it names is not filled"
+    if world.claim_writers:
+        return "another instance writes to a block device that it names"
     return ""
 
 

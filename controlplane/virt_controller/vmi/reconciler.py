@@ -41,6 +41,7 @@ from controlplane.virt_controller.changes import BY_VMI_NAME
 from controlplane.virt_controller.reporting.events import Events, Regarding, record_blocking_conditions
 from controlplane.virt_controller.storage.claims import ReadClaims, no_claims
 from controlplane.virt_controller.storage.data_volumes import ReadDataVolumes, no_data_volumes
+from controlplane.virt_controller.vmi.claim_writers import ClaimWriters
 from controlplane.virt_controller.vmi.controller_state import ControllerState, pod_keys, pod_lookup
 from controlplane.virt_controller.vmi.decide import decide
 from controlplane.virt_controller.vmi.events import (
@@ -104,6 +105,7 @@ class VmiReconciler:
         self._launcher_image = launcher_image
         self._image_pull_secrets = image_pull_secrets
         self._excluded_nodes = excluded_nodes
+        self._claim_writers = ClaimWriters(vmis, pods)
         self._state = ControllerState()
         pods.subscribe(self._state.note_removal)
 
@@ -115,9 +117,12 @@ class VmiReconciler:
         vmi = None if raw is None else _read(raw, key)
         if raw is None or vmi is None:
             self._state.forget(key)
+            self._claim_writers.forget(key)
             return None
         pods, configuration = self._launchers(vmi), self._configuration()
         state = self._state.note_pods(vmi, pods)
+        claims = self._read_claims(vmi.metadata.namespace, vmi.spec.volumes)
+        is_waiting = not pods and vmi.status.phase in BEFORE_HAND_OVER
         world = World(
             vmi=vmi,
             pods=pods,
@@ -130,7 +135,8 @@ class VmiReconciler:
             is_absence_confirmed=pod_lookup(vmi, state) in state.absent_lookups,
             was_begun=state.was_begun(vmi.status.attempt),
             event_troubles=state.event_troubles,
-            claims=self._read_claims(vmi.metadata.namespace, vmi.spec.volumes),
+            claims=claims,
+            claim_writers=self._claim_writers.find(vmi, claims) if is_waiting else {},
             data_volumes=self._read_data_volumes(vmi.metadata.namespace, claim_names(vmi.spec.volumes)),
             excluded_nodes=self._excluded_nodes(),
             deletes_sent=frozenset(pod.uid for pod in pods if self._pods.is_delete_sent(pod.metadata.key, pod.uid)),
@@ -237,7 +243,8 @@ class VmiReconciler:
         except ValueError as error:
             raise Invalid(f"cannot build the launcher Pod of {vmi.metadata.key}: {error}") from error
         try:
-            await self._api.create(POD, vmi.metadata.namespace, body)
+            with self._claim_writers.reserve(vmi, world.claims):
+                await self._api.create(POD, vmi.metadata.namespace, body)
         except AlreadyExists as error:
             # The Pod is ours, from a write whose response was lost, or a foreign one.
             key = Key(vmi.metadata.namespace, body["metadata"]["name"])

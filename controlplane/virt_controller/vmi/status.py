@@ -56,7 +56,13 @@ from controlplane.virt_controller.vmi.next_attempt import (
 from controlplane.virt_controller.vmi.predecessor import wait_for_predecessor
 from controlplane.virt_controller.vmi.run_timeout import find_timeout
 from controlplane.virt_controller.vmi.silent_handler import with_silent_handler
-from controlplane.virt_controller.vmi.volumes import failed_import, missing_claim, volume_status, with_data_volumes
+from controlplane.virt_controller.vmi.volumes import (
+    failed_import,
+    missing_claim,
+    volume_status,
+    with_data_volumes,
+    written_elsewhere,
+)
 from controlplane.virt_controller.vmi.world import Action, CreatePod, World
 
 EVICTION_REQUESTED = "EvictionRequested"
@@ -299,11 +305,17 @@ def _trouble(
         return Failure(refusal_reason(problem), str(problem.error))
     pod, failed = world.source, new.failed_attempts
     if pod is None or failed != world.vmi.status.failed_attempts:
-        waits = wait_for_predecessor(world) or missing_claim(world) if pod is None else None
-        return waits or explain_next_attempt(world, failed)
+        return _what_it_waits_for(world) or explain_next_attempt(world, failed)
     return find_start_failure(pod, world.event_troubles.get(pod.uid) or _former_trouble(world)) or explain_next_attempt(
         world, failed
     )
+
+
+def _what_it_waits_for(world: World) -> Failure | None:
+    """Return why there is no Pod yet."""
+    if world.source is not None:
+        return None
+    return wait_for_predecessor(world) or missing_claim(world) or written_elsewhere(world)
 
 
 def _is_for_former_attempt(world: World, problem: RefusedStep[Action]) -> bool:

@@ -97,6 +97,20 @@ def missing_claim(world: World) -> Failure | None:
     return Failure(condition_types.FAILED_PVC_NOT_FOUND, message)
 
 
+def written_elsewhere(world: World) -> Failure | None:
+    """Name the instances whose guests write to its block devices."""
+    if not world.claim_writers:
+        return None
+    shown = [f"{claim} of {writer}" for claim, writer in list(world.claim_writers.items())[:SHOWN]]
+    more = f" and {len(world.claim_writers) - SHOWN} more" if len(world.claim_writers) > SHOWN else ""
+    message = (
+        f"another instance writes to the block device of claim {', '.join(shown)}{more}, and two guests that write to "
+        "one device destroy its file system: this one starts when the other has stopped; give it a claim of its own, "
+        "or make its disk read-only"
+    )
+    return Failure(condition_types.CLAIM_IN_USE, message)
+
+
 def _waiting_message(world: World, missing: tuple[str, ...]) -> str:
     if not world.data_volumes.is_served:
         return f"DataVolumes {', '.join(missing[:SHOWN])}: the cluster does not serve DataVolumes; install CDI"

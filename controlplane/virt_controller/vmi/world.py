@@ -17,6 +17,7 @@ from controlplane.api.objects.claim import Claims, claim_names
 from controlplane.api.objects.kubevirt import KubeVirtConfiguration
 from controlplane.api.objects.phase import AFTER_HAND_OVER, SCHEDULING
 from controlplane.api.objects.pod import Failure, Pod
+from controlplane.api.objects.resources import Key
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.domain.volumes.registry import NO_CLAIMS
 from controlplane.virt_controller.storage.data_volumes import DataVolumeLookup, unfilled
@@ -63,6 +64,8 @@ class World:
     """Why Pods do not start, from Events, by the Pod's UID."""
     claims: Claims = field(default_factory=lambda: NO_CLAIMS)
     """PersistentVolumeClaims that the spec names and the cache has."""
+    claim_writers: Mapping[str, Key] = field(default_factory=dict)
+    """Other VMIs whose guests may write to the block devices of its claims, by claim. Only until it has a Pod."""
     data_volumes: DataVolumeLookup = NOTHING_KNOWN
     """DataVolumes of its volumes."""
     placed_for: float = 0.0

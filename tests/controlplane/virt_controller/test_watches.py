@@ -62,6 +62,10 @@ def placed(**status: str) -> Json:
     return {"spec": {}, "status": {"phase": "Running", "nodeName": "node-1", **status}}
 
 
+def on_disk(phase: str) -> Json:
+    return {**placed(phase=phase), "spec": WITH_DISK}
+
+
 def migration(phase: str, vmi: str = "moving") -> Json:
     return {"spec": {"vmiName": vmi}, "status": {"phase": phase}}
 
@@ -105,6 +109,14 @@ BOTH_MIGRATIONS = {("migration", "default/moves"), ("migration", "default/moved"
 CHANGES: dict[str, tuple[Callable[[WatchedCluster], Enqueued], Enqueued]] = {
     "a VM": (put(VM, WEB, {"spec": {}}), keys("vm", WEB)),
     "a VMI": (put(VMI, PLACED, placed(phase="Failed")), keys("vm vmi", PLACED) | keys("replicaset", WEB)),
+    "a VMI with the same disk ends": (
+        lambda cluster: [cluster.put(VMI, PLACED, on_disk(phase)) for phase in ("Running", "Failed")][-1],
+        keys("vm vmi", PLACED) | keys("vmi replicaset", WEB),
+    ),
+    "a VMI with the same disk is deleted": (
+        lambda cluster: (cluster.put(VMI, PLACED, on_disk("Running")), cluster.remove(VMI, PLACED))[-1],
+        keys("vm vmi", PLACED) | keys("vmi replicaset", WEB),
+    ),
     "a Pod": (put(POD, POD_KEY, owned_by("VirtualMachineInstance")), keys("vmi", WEB)),
     "a Pod without an owner": (put(POD, POD_KEY, {}), set()),
     "a Pod with a foreign controller": (put(POD, POD_KEY, owned_by("ReplicaSet")), set()),

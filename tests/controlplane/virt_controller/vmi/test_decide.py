@@ -15,6 +15,7 @@ from kubevirt_api.names import LAUNCHER_ROLE, MIGRATION_JOB, ROLE, VM_FINALIZER,
 from controlplane.api.objects.claim import PersistentVolumeClaim
 from controlplane.api.objects.kubevirt import DeveloperConfiguration, KubeVirtConfiguration
 from controlplane.api.objects.phase import AFTER_HAND_OVER, OWNERS
+from controlplane.api.objects.resources import Key
 from controlplane.engine.plan import IndependentActions
 from controlplane.virt_controller.vmi.decide import RULES, decide
 from controlplane.virt_controller.vmi.evidence import NodeState
@@ -80,6 +81,10 @@ TABLE: dict[str, tuple[World, str]] = {
     "attempt recorded": (vmi_world(FIRST), "CreatePod"),
     "a claim is missing": (vmi_world(CLAIMING), "WriteStatus"),
     "its claims exist": (vmi_world(CLAIMING, claims=CLAIMS), "CreatePod"),
+    "a claim that another instance writes to": (
+        vmi_world(CLAIMING, claims=CLAIMS, claim_writers={"c": Key("default", "other")}),
+        "WriteStatus",
+    ),
     "a claim went after its Pod was created": (vmi_world(CLAIMING, a_pod()), ""),
     "the spec is invalid": (vmi_world(a_vmi("Pending"), problems=("x",)), "WriteStatus"),
     "the spec is invalid, an attempt is recorded": (vmi_world(FIRST, problems=("x",)), "WriteStatus"),

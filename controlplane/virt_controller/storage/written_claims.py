@@ -1,0 +1,39 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which claims a machine writes to, and which of them it must not share with another: pure.
+
+Two guests that write to one block device destroy its file system. Nothing else prevents it: an access mode limits nodes
+and not Pods, and QEMU's lock does not reach from one Pod's device to another's. For the file of a Filesystem claim
+QEMU's lock is enough.
+"""
+
+from __future__ import annotations
+
+from controlplane.api.objects.claim import Claims, claim_name
+from controlplane.api.objects.vmi.devices import Disk
+from controlplane.api.objects.vmi.instance import VirtualMachineInstanceSpec
+from controlplane.api.objects.vmi.volumes import Volume
+
+
+def exclusive_claims(spec: VirtualMachineInstanceSpec, claims: Claims) -> tuple[str, ...]:
+    """Return the claims with a block device that a machine writes to. claims: those that exist."""
+    return tuple(name for name in written_claims(spec) if name in claims and claims[name].is_block)
+
+
+def written_claims(spec: VirtualMachineInstanceSpec) -> tuple[str, ...]:
+    """Return the claims that a machine writes to."""
+    disks = {disk.name: disk for disk in spec.domain.devices.disks}
+    named = ((claim_name(volume), volume) for volume in spec.volumes)
+    return tuple(name for name, volume in named if name is not None and _is_written(volume, disks.get(volume.name)))
+
+
+def _is_written(volume: Volume, disk: Disk | None) -> bool:
+    """Tell whether the guest writes to a volume. Without a disk of its own it gets an ordinary one."""
+    if volume.persistent_volume_claim is not None and volume.persistent_volume_claim.read_only:
+        return False
+    if disk is None:
+        return True
+    if disk.cdrom is not None:
+        return disk.cdrom.readonly is False
+    return disk.disk is None or not disk.disk.readonly

@@ -1,0 +1,60 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Which claims two machines must not have at once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from controlplane.api.objects.claim import PersistentVolumeClaim
+from controlplane.api.objects.decode import decode
+from controlplane.virt_controller.storage.written_claims import exclusive_claims, written_claims
+from tests.controlplane.virt_controller.builders import a_vmi
+
+CLAIM = {"persistentVolumeClaim": {"claimName": "c"}}
+READ_ONLY = {"persistentVolumeClaim": {"claimName": "c", "readOnly": True}}
+FILLED = {"dataVolume": {"name": "c"}}
+
+
+@pytest.mark.parametrize(
+    ("volume", "disk", "is_written"),
+    [
+        (CLAIM, None, True),
+        (CLAIM, {}, True),
+        (CLAIM, {"disk": {"bus": "virtio"}}, True),
+        (CLAIM, {"disk": {"bus": "virtio", "readonly": True}}, False),
+        (CLAIM, {"cdrom": {}}, False),
+        (CLAIM, {"cdrom": {"readonly": False}}, True),
+        (READ_ONLY, {"disk": {"bus": "virtio"}}, False),
+        (FILLED, {"disk": {"bus": "virtio"}}, True),
+        ({"emptyDisk": {"capacity": "1Gi"}}, None, False),
+    ],
+    ids=[
+        "no disk of its own", "a plain disk", "a disk", "a read-only disk", "a CD-ROM", "a writable CD-ROM",
+        "a read-only claim", "a DataVolume", "no claim",
+    ],
+)  # fmt: skip
+def test_who_writes_to_a_claim(volume: Any, disk: Any, is_written: bool) -> None:
+    disks = [] if disk is None else [{"name": "v", **disk}]
+    spec = a_vmi(
+        spec={
+            "domain": {"memory": {"guest": "64Mi"}, "devices": {"disks": disks}},
+            "volumes": [{"name": "v", **volume}],
+        }
+    ).spec
+    assert written_claims(spec) == (("c",) if is_written else ())
+
+
+@pytest.mark.parametrize("mode", ["ReadWriteOnce", "ReadWriteMany", "ReadWriteOncePod"])
+@pytest.mark.parametrize(("volume_mode", "is_exclusive"), [("Block", True), ("Filesystem", False), ("", False)])
+def test_block_devices_are_exclusive_whatever_their_access_mode(
+    mode: str, volume_mode: str, is_exclusive: bool
+) -> None:
+    """ReadWriteOnce limits nodes: two Pods on one node share the device. QEMU locks files."""
+    claim = decode({"spec": {"accessModes": [mode], "volumeMode": volume_mode}}, PersistentVolumeClaim)
+    spec = a_vmi(spec={"volumes": [{"name": "v", **CLAIM}]}).spec
+    assert exclusive_claims(spec, {"c": claim}) == (("c",) if is_exclusive else ())
+    assert exclusive_claims(spec, {}) == ()
