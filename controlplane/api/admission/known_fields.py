@@ -27,7 +27,7 @@ UNBUILT: dict[str, frozenset[str]] = {
             filesystems gpus hostDevices inputs logSerialConsole networkInterfaceMultiqueue sound tpm
             useVirtioTransitional video""",
         "Watchdog": "diag288",
-        "Disk": "blockSize changedBlockTracking dedicatedIOThread errorPolicy io lun shareable tag",
+        "Disk": "blockSize changedBlockTracking dedicatedIOThread errorPolicy io lun tag",
         "DiskTarget": "pciAddress",
         "Interface": """
             acpiIndex binding bridge dhcpOptions macvtap passt passtBinding pciAddress portRanges slirp sriov state
@@ -106,7 +106,6 @@ OFF_WHEN_FALSE = frozenset(
         "matchSELinuxLevelOnMigration",
         "networkInterfaceMultiqueue",
         "overcommitGuestOverhead",
-        "shareable",
         "unsafeMigrationOverride",
         "useVirtioTransitional",
     ]

@@ -75,7 +75,7 @@ def _build_disk(facts: Facts, spec: DiskSpec, volume: Volume, *, device: str, wh
         driver=DiskDriver(
             name="qemu",
             type=image.format,
-            cache=_cache(spec, facts, where),
+            cache=_cache(spec, image, facts, where),
             error_policy="stop",  # pause the guest on an I/O error: its file systems stay intact
             discard=None if spec.cdrom else "unmap",
         ),
@@ -83,6 +83,7 @@ def _build_disk(facts: Facts, spec: DiskSpec, volume: Volume, *, device: str, wh
         backing=_backing(image),
         target=DiskTarget(device=device, bus=bus_of(spec), tray=(spec.cdrom.tray or None) if spec.cdrom else None),
         read_only=_is_read_only(spec) or image.is_read_only,
+        shareable=spec.shareable,
         serial=spec.serial or None,
         boot=Boot(order=spec.boot_order) if spec.boot_order else None,
         alias=Alias(name=f"ua-{spec.name}"),
@@ -106,7 +107,11 @@ def _backing(image: DiskImage) -> BackingStore | EndOfChain:
     )
 
 
-def _cache(spec: DiskSpec, facts: Facts, where: str) -> str:
+def _cache(spec: DiskSpec, image: DiskImage, facts: Facts, where: str) -> str:
+    if spec.shareable:  # the host's cache would hide the writes of other machines
+        if not (facts.report.direct_io or image.is_block):
+            raise NotBuildableError(f"{where}.shareable", "the node's storage cannot do direct I/O: use a Block claim")
+        return "none"
     if spec.cache == "none" and not facts.report.direct_io:
         raise NotBuildableError(f"{where}.cache", "the node's storage cannot do direct I/O: leave cache out")
     return spec.cache or ("none" if facts.report.direct_io else "writethrough")

@@ -21,11 +21,21 @@ def exclusive_claims(spec: VirtualMachineInstanceSpec, claims: Claims) -> tuple[
     return tuple(name for name in written_claims(spec) if name in claims and claims[name].is_block)
 
 
-def written_claims(spec: VirtualMachineInstanceSpec) -> tuple[str, ...]:
-    """Return the claims that a machine writes to."""
+def excludes(first: VirtualMachineInstanceSpec, second: VirtualMachineInstanceSpec, claim: str) -> bool:
+    """Tell whether two machines must not have a claim at once: both write to it, and not both as a shareable disk."""
+    by_first, by_second = written_claims(first).get(claim), written_claims(second).get(claim)
+    return by_first is not None and by_second is not None and not (by_first and by_second)
+
+
+def written_claims(spec: VirtualMachineInstanceSpec) -> dict[str, bool]:
+    """Return the claims that a machine writes to, and whether its disk is shareable."""
     disks = {disk.name: disk for disk in spec.domain.devices.disks}
-    named = ((claim_name(volume), volume) for volume in spec.volumes)
-    return tuple(name for name, volume in named if name is not None and _is_written(volume, disks.get(volume.name)))
+    written = {}
+    for volume in spec.volumes:
+        name, disk = claim_name(volume), disks.get(volume.name)
+        if name is not None and _is_written(volume, disk):
+            written[name] = disk is not None and disk.shareable
+    return written
 
 
 def _is_written(volume: Volume, disk: Disk | None) -> bool:

@@ -21,7 +21,7 @@ from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.engine.errors import ApiError, Conflict, Unavailable
 from controlplane.engine.ports import Cache
 from controlplane.virt_controller.storage.claims import BY_CLAIM
-from controlplane.virt_controller.storage.written_claims import exclusive_claims, written_claims
+from controlplane.virt_controller.storage.written_claims import excludes, exclusive_claims
 
 
 class ClaimWriters:
@@ -66,7 +66,9 @@ class ClaimWriters:
         for claim in exclusive_claims(vmi.spec, claims):
             for key in sorted(self._vmis.indexed(BY_CLAIM, f"{vmi.metadata.namespace}/{claim}")):
                 other = self._read(key)
-                if other is None or other.metadata.uid == vmi.metadata.uid or claim not in written_claims(other.spec):
+                if other is None or other.metadata.uid == vmi.metadata.uid:
+                    continue
+                if not excludes(vmi.spec, other.spec, claim):
                     continue
                 is_creating = counts_creating and self._creating.get(key) == other.metadata.uid
                 if not is_final(other.status.phase) and (is_creating or self._may_run(other)):

@@ -106,7 +106,7 @@ def written_elsewhere(world: World) -> Failure | None:
     message = (
         f"another instance writes to the block device of claim {', '.join(shown)}{more}, and two guests that write to "
         "one device destroy its file system: this one starts when the other has stopped; give it a claim of its own, "
-        "or make its disk read-only"
+        "make its disk read-only, or make both disks shareable if their file system is made for it"
     )
     return Failure(condition_types.CLAIM_IN_USE, message)
 

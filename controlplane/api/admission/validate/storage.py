@@ -43,6 +43,7 @@ def check_storage(spec: VirtualMachineInstanceSpec, path: str) -> Iterator[Probl
     for index, disk in enumerate(disks):
         here = below(disk_path, index)
         yield from _disk(disk, here)
+        yield from _shareable(disk, spec.volumes, here)
         if disk.name not in volume_names:
             text = f"no volume is called {excerpt(disk.name)}; add it to spec.volumes or remove the disk"
             yield Problem(below(here, "name"), text)
@@ -68,6 +69,17 @@ def _disk(disk: Disk, path: str) -> Iterator[Problem]:
         yield Problem(path, "has more than one of disk and cdrom; keep one")
     if disk.disk is not None and disk.disk.readonly and disk.disk.bus in ("", "sata"):
         yield Problem(below(path, "disk.readonly"), "a sata disk cannot be read-only; use bus virtio or a cdrom")
+
+
+def _shareable(disk: Disk, volumes: Iterable[Volume], path: str) -> Iterator[Problem]:
+    if not disk.shareable:
+        return
+    if any(volume.name == disk.name and claim_name(volume) is None for volume in volumes):
+        text = "no other machine can have this disk; use a persistentVolumeClaim or dataVolume, or remove shareable"
+        yield Problem(below(path, "shareable"), text)
+    if disk.cache not in ("", "none"):
+        text = f"{excerpt(disk.cache)} would hide the writes of other machines; remove it, or remove shareable"
+        yield Problem(below(path, "cache"), text)
 
 
 def _boot_order(spec: VirtualMachineInstanceSpec, path: str) -> Iterator[Problem]:

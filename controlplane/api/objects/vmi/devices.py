@@ -46,6 +46,8 @@ class Disk(Node, frozen=True, kw_only=True):
     """Serial number that the guest sees."""
     cache: Annotated[str, one_of("none", "writethrough", "writeback")] = ""
     """Host cache mode: none, writethrough or writeback."""
+    shareable: bool = False
+    """Several machines write to the claim at once: their guests need a file system for that. Its cache mode is none."""
 
 
 class Port(Node, frozen=True, kw_only=True):

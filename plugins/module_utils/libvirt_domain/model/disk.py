@@ -103,6 +103,8 @@ class Disk:
     backing: BackingStore | EndOfChain = child()
     target: DiskTarget = child()
     read_only: bool = flag("readonly")
+    shareable: bool = flag()
+    """Other domains open the disk as well: QEMU does not lock it."""
     serial: str | None = leaf(default=None)
     boot: Boot | None = child(default=None)
     alias: Alias = child()

@@ -13,7 +13,9 @@ from controlplane.domain.builders.facts import Facts, NotBuildableError
 from tests.controlplane.domain.builders.vmis import KVM, a_vmi
 
 EMPTY = {"name": "a", "emptyDisk": {"capacity": "1Gi"}}
+CLAIMED = {"name": "a", "persistentVolumeClaim": {"claimName": "c"}}
 SLOW = Facts(pod_uid="pod", epoch=1, is_kvm=True, report=LauncherReport(direct_io=False))
+SLOW_BLOCK = Facts(pod_uid="pod", epoch=1, is_kvm=True, report=LauncherReport(direct_io=False, block_claims=("a",)))
 
 
 @pytest.mark.parametrize(
@@ -26,6 +28,7 @@ SLOW = Facts(pod_uid="pod", epoch=1, is_kvm=True, report=LauncherReport(direct_i
         pytest.param({"name": "a"}, {"name": "a"}, KVM, "no source that this version", id="unknown source"),
         pytest.param({"name": "a", "disk": {"bus": "ide"}}, EMPTY, KVM, "bus 'ide' is not one of", id="bus"),
         pytest.param({"name": "a", "cache": "none"}, EMPTY, SLOW, "cannot do direct I/O", id="no direct I/O"),
+        pytest.param({"name": "a", "shareable": True}, CLAIMED, SLOW, "use a Block claim", id="shared, no direct I/O"),
     ],
 )
 def test_the_error_for_an_unattachable_disk_names_its_field(
@@ -50,3 +53,12 @@ def test_the_boot_order_is_passed_on(target: dict[str, Any]) -> None:
     (built,) = build_disks(a_vmi(devices={"disks": [{"name": "a", "bootOrder": 2, **target}]}, volumes=[EMPTY]), KVM)
     assert built.boot is not None
     assert built.boot.order == 2
+
+
+@pytest.mark.parametrize(
+    ("facts", "is_block"), [(KVM, False), (SLOW_BLOCK, True)], ids=["a file", "a device beside slow files"]
+)
+def test_a_shareable_disk_is_not_cached_by_its_host(facts: Facts, is_block: bool) -> None:
+    """The host's cache would hide the writes of other machines."""
+    (built,) = build_disks(a_vmi(devices={"disks": [{"name": "a", "shareable": True}]}, volumes=[CLAIMED]), facts)
+    assert (built.type == "block", built.shareable, built.driver.cache) == (is_block, True, "none")

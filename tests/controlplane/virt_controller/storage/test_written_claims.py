@@ -11,7 +11,7 @@ import pytest
 
 from controlplane.api.objects.claim import PersistentVolumeClaim
 from controlplane.api.objects.decode import decode
-from controlplane.virt_controller.storage.written_claims import exclusive_claims, written_claims
+from controlplane.virt_controller.storage.written_claims import excludes, exclusive_claims, written_claims
 from tests.controlplane.virt_controller.builders import a_vmi
 
 CLAIM = {"persistentVolumeClaim": {"claimName": "c"}}
@@ -45,7 +45,27 @@ def test_who_writes_to_a_claim(volume: Any, disk: Any, is_written: bool) -> None
             "volumes": [{"name": "v", **volume}],
         }
     ).spec
-    assert written_claims(spec) == (("c",) if is_written else ())
+    assert written_claims(spec) == ({"c": False} if is_written else {})
+
+
+def of(**disk: Any) -> Any:
+    devices = {"disks": [{"name": "v", "disk": {"bus": "virtio"}, **disk}]}
+    domain = {"memory": {"guest": "64Mi"}, "devices": devices}
+    return a_vmi(spec={"domain": domain, "volumes": [{"name": "v", **CLAIM}]}).spec
+
+
+SHARED, ALONE, READER = of(shareable=True), of(), of(disk={"bus": "virtio", "readonly": True})
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "is_excluded"),
+    [(ALONE, ALONE, True), (SHARED, ALONE, True), (SHARED, SHARED, False), (READER, ALONE, False)],
+    ids=["both alone", "one shares", "both share", "one reads"],
+)
+def test_two_machines_share_a_claim_if_both_say_so(first: Any, second: Any, is_excluded: bool) -> None:
+    assert excludes(first, second, "c") is is_excluded
+    assert excludes(second, first, "c") is is_excluded
+    assert not excludes(first, second, "another")
 
 
 @pytest.mark.parametrize("mode", ["ReadWriteOnce", "ReadWriteMany", "ReadWriteOncePod"])
