@@ -12,7 +12,7 @@ from controlplane.api.admission.problem import below, excerpt
 
 _WRITTEN = (
     "all replicas are to write to it, which only one instance at a time may do; "
-    "use a containerDisk or an emptyDisk, or one replica"
+    "use a containerDisk or an emptyDisk, or one replica, or a shareable disk if its file system is made for it"
 )
 _READ = "instances on other nodes stay Pending unless the claim is ReadOnlyMany or ReadWriteMany"
 
@@ -20,13 +20,24 @@ _READ = "instances on other nodes stay Pending unless the claim is ReadOnlyMany 
 def warn_of_shared_claims(machine: Any, path: str) -> Iterator[str]:
     """Yield a warning for each claim in a template for several instances. machine: its spec, not validated."""
     volumes = machine.get("volumes") if isinstance(machine, dict) else None
+    shareable = _shareable(machine)
     for index, volume in enumerate(volumes if isinstance(volumes, list) else ()):
         if not isinstance(volume, dict):
             continue
         here = below(below(path, "volumes"), index)
         claim, filled = volume.get("persistentVolumeClaim"), volume.get("dataVolume")
         if isinstance(claim, dict):
-            why = _READ if claim.get("readOnly") is True else _WRITTEN
+            why = _READ if claim.get("readOnly") is True or volume.get("name") in shareable else _WRITTEN
             yield f"{below(here, 'persistentVolumeClaim')}: claim {excerpt(claim.get('claimName'))}: {why}"
         elif isinstance(filled, dict):
-            yield f"{below(here, 'dataVolume')}: claim {excerpt(filled.get('name'))}: {_WRITTEN}"
+            why = _READ if volume.get("name") in shareable else _WRITTEN
+            yield f"{below(here, 'dataVolume')}: claim {excerpt(filled.get('name'))}: {why}"
+
+
+def _shareable(machine: Any) -> list[Any]:
+    """Return the names of the disks that say so."""
+    part = machine
+    for name in ("domain", "devices", "disks"):
+        part = part.get(name) if isinstance(part, dict) else None
+    disks = part if isinstance(part, list) else ()
+    return [disk.get("name") for disk in disks if isinstance(disk, dict) and disk.get("shareable") is True]

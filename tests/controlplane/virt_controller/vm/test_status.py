@@ -23,7 +23,7 @@ from controlplane.virt_controller.vm.status import derive_status, printable_stat
 from controlplane.virt_controller.vm.template import template_hash
 from controlplane.virt_controller.vm.template_metadata import metadata_hash
 from controlplane.virt_controller.vm.world import CreateVmi, DeleteVmi, World
-from tests.controlplane.virt_controller.builders import STAMP, VMI_UID, a_condition, a_vm, a_vmi, vm_world
+from tests.controlplane.virt_controller.builders import STAMP, VM_UID, VMI_UID, a_condition, a_vm, a_vmi, vm_world
 
 READY, PAUSED = a_condition("Ready", "True"), a_condition("Paused", "True")
 POD_NOT_READY = a_condition("Ready", "False", "X")
@@ -445,3 +445,20 @@ def test_the_observed_generation(text: str, instance: dict[str, Any], observed: 
     vmi = annotated(a_vmi(**{"phase": "Running", **options}), generation=text, template=made_from, metadata=metadata)
     world = vm_world(a_vm(observedGeneration=before, created=created), vmi, template=TEMPLATE)
     assert derived(world).observed_generation == observed
+
+
+@pytest.mark.parametrize(
+    ("vmi", "named"),
+    [
+        (None, "former"),
+        (a_vmi(), f"revision-start-vm-{VM_UID}-2"),
+        (a_vmi("Scheduling", virtualMachineRevisionName="of the run"), "of the run"),
+        (a_vmi("Running"), "former"),
+        (a_vmi(owner="another"), "former"),
+    ],
+    ids=["no instance", "just created", "it names its own", "of a version without revisions", "of another owner"],
+)
+def test_the_revision_of_the_last_start_is_recorded(vmi: VirtualMachineInstance | None, named: str) -> None:
+    """The next start deletes it. A new instance names it with its first status, so one write is saved."""
+    own = None if vmi is None else annotated(vmi, generation="2")
+    assert derived(vm_world(a_vm(startRevisionName="former"), own)).start_revision_name == named

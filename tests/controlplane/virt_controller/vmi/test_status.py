@@ -20,6 +20,7 @@ from controlplane.api.objects.kubevirt import DeveloperConfiguration, KubeVirtCo
 from controlplane.api.objects.meta import Condition
 from controlplane.api.objects.phase import FINAL, TRANSITIONS, is_allowed_transition
 from controlplane.api.objects.pod import Failure, Pod
+from controlplane.api.objects.resources import Key
 from controlplane.api.objects.vmi.instance import VirtualMachineInstanceStatus
 from controlplane.engine.errors import Forbidden
 from controlplane.engine.plan import RefusedStep
@@ -278,6 +279,26 @@ def test_missing_claims_are_named_until_they_exist() -> None:
     waiting = msgspec.structs.replace(vmi, status=status)
     after = derived(replace(world, vmi=waiting, claims={name: PersistentVolumeClaim() for name in "abcde"}))
     assert types_of(after) == ["Ready"]
+
+
+def test_a_claim_that_another_instance_writes_to_is_named_until_its_pod_exists() -> None:
+    vmi = a_vmi(spec={"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}]}, **S)
+    world = vmi_world(vmi, claims={"c": PersistentVolumeClaim()}, claim_writers={"c": Key("default", "other")})
+    condition = condition_of(derived(world), "Synchronized")
+    assert condition is not None
+    assert (condition.status, condition.reason) == ("False", "ClaimInUse")
+    assert "claim c of default/other, and two guests" in condition.message
+    missing = condition_of(derived(replace(world, claims={})), "Synchronized")
+    assert missing is not None
+    assert missing.reason == "FailedPvcNotFound", "it comes first"
+    assert condition_of(derived(replace(world, pods=(a_pod(),))), "Synchronized") is None
+
+
+def test_of_many_such_claims_some_are_named() -> None:
+    writers = {name: Key("default", f"of-{name}") for name in "abcde"}
+    condition = condition_of(derived(vmi_world(STARTING, claim_writers=writers)), "Synchronized")
+    assert condition is not None
+    assert "claim a of default/of-a, b of default/of-b, c of default/of-c and 2 more, and two" in condition.message
 
 
 def test_past_trouble_is_removed() -> None:

@@ -152,6 +152,22 @@ def test_a_claim_shared_by_several_instances_gets_a_warning(volume: dict[str, An
     assert warnings(1) == warnings(0) == warnings(...) == warnings("2") == []
 
 
+@pytest.mark.parametrize(
+    ("shareable", "text"), [(True, "on other nodes stay Pending"), (False, "all replicas are to write to it")]
+)
+@pytest.mark.parametrize("volume", [CLAIM, FILLED], ids=["claim", "dataVolume"])
+def test_a_shareable_disk_may_be_written_by_several_instances(
+    volume: dict[str, Any], shareable: bool, text: str
+) -> None:
+    disk = {"name": volume["name"], "disk": {"bus": "virtio"}, "shareable": shareable}
+    spec = GOOD["spec"]["template"]["spec"]
+    set_ = golden.changed(GOOD, "spec/template/spec/volumes", [*spec["volumes"], volume])
+    disks = [*spec["domain"]["devices"].get("disks", []), disk]
+    set_ = golden.changed(set_, "spec/template/spec/domain/devices/disks", disks)
+    warnings = judge(golden.changed(set_, "spec/replicas", 2)).warnings
+    assert [text in warning for warning in warnings if "claim" in warning] == [True]
+
+
 @pytest.mark.parametrize("volumes", [7, [7], [{"persistentVolumeClaim": 7}], ...])
 def test_an_undecodable_replica_set_is_refused_without_warnings(volumes: Any) -> None:
     verdict = judge(golden.changed(golden.changed(GOOD, "spec/replicas", 2), "spec/template/spec/volumes", volumes))
