@@ -36,6 +36,7 @@ from controlplane.virt_controller.vmi.evidence import Alive, Unknown
 from controlplane.virt_controller.vmi.migration_commit import find_arrived_migration, seconds_until_presumed_dead
 from controlplane.virt_controller.vmi.next_attempt import find_retriable_failure
 from controlplane.virt_controller.vmi.run_timeout import seconds_left
+from controlplane.virt_controller.vmi.waiting import why_wait
 from controlplane.virt_controller.vmi.world import (
     Action,
     AddFinalizer,
@@ -112,26 +113,13 @@ def _without_pod(world: World) -> Plan[Action]:
     if not world.was_begun:
         if world.attempt > 1 and not world.is_absence_confirmed:
             return Plan((ConfirmPodsAbsent(because="the cache may lack the Pod of an earlier attempt"),))
-        because = _why_wait(world)
+        because = why_wait(world)
         if because:
             return Plan((WriteStatus(because=because),))
         return Plan((CreatePod(world.attempt, because="the run has no launcher Pod yet"),))
     if not world.is_absence_confirmed:
         return Plan((ConfirmPodsAbsent(because="its Pod is not in the cache"),))
     return Plan((WriteStatus(because="its Pod was deleted before the guest was started"),))
-
-
-def _why_wait(world: World) -> str:
-    """Return why the run cannot have a Pod yet; "" if it can."""
-    if world.predecessors:
-        return "a Pod of a former instance of its name may still have a guest"
-    if world.missing_claims:
-        return "a claim that it names does not exist"
-    if world.unfilled:
-        return "a DataVolume that it names is not filled"
-    if world.claim_writers:
-        return "another instance writes to a block device that it names"
-    return ""
 
 
 def _watch(world: World) -> Plan[Action]:

@@ -53,16 +53,10 @@ from controlplane.virt_controller.vmi.next_attempt import (
     find_retriable_failure,
     record_failed_attempt,
 )
-from controlplane.virt_controller.vmi.predecessor import wait_for_predecessor
 from controlplane.virt_controller.vmi.run_timeout import find_timeout
 from controlplane.virt_controller.vmi.silent_handler import with_silent_handler
-from controlplane.virt_controller.vmi.volumes import (
-    failed_import,
-    missing_claim,
-    volume_status,
-    with_data_volumes,
-    written_elsewhere,
-)
+from controlplane.virt_controller.vmi.volumes import failed_import, missing_claim, volume_status, with_data_volumes
+from controlplane.virt_controller.vmi.waiting import what_it_waits_for, why_wait
 from controlplane.virt_controller.vmi.world import Action, CreatePod, World
 
 EVICTION_REQUESTED = "EvictionRequested"
@@ -169,6 +163,8 @@ def _without_pod(world: World) -> NextPhase:
     # If a Pod was created, it may still come up, even if the cache lacks it.
     if import_failure is not None and not world.was_begun:
         return NextPhase(FAILED, import_failure)
+    if phase in ("", PENDING) and not world.was_begun and why_wait(world):
+        return NextPhase(PENDING)
     # Scheduling records the attempt: its Pod may exist from now on. So the finalizer must exist before.
     return NextPhase(SCHEDULING if VMI_FINALIZER in world.vmi.metadata.finalizers else phase)
 
@@ -282,7 +278,7 @@ def _eviction_requested(world: World, status: VirtualMachineInstanceStatus) -> C
 
 
 def _unplaced(world: World, phase: str) -> Condition | None:
-    if world.source is None and phase == SCHEDULING and (missing := missing_claim(world)) is not None:
+    if world.source is None and phase in (PENDING, SCHEDULING) and (missing := missing_claim(world)) is not None:
         return _false(condition_types.POD_SCHEDULED, Failure(condition_types.UNSCHEDULABLE, missing.message))
     if world.source is None or phase != SCHEDULING:
         return None
@@ -305,17 +301,10 @@ def _trouble(
         return Failure(refusal_reason(problem), str(problem.error))
     pod, failed = world.source, new.failed_attempts
     if pod is None or failed != world.vmi.status.failed_attempts:
-        return _what_it_waits_for(world) or explain_next_attempt(world, failed)
+        return what_it_waits_for(world) or explain_next_attempt(world, failed)
     return find_start_failure(pod, world.event_troubles.get(pod.uid) or _former_trouble(world)) or explain_next_attempt(
         world, failed
     )
-
-
-def _what_it_waits_for(world: World) -> Failure | None:
-    """Return why there is no Pod yet."""
-    if world.source is not None:
-        return None
-    return wait_for_predecessor(world) or missing_claim(world) or written_elsewhere(world)
 
 
 def _is_for_former_attempt(world: World, problem: RefusedStep[Action]) -> bool:

@@ -92,8 +92,9 @@ def missing_claim(world: World) -> Failure | None:
     names = ", ".join(f"{world.vmi.metadata.namespace}/{name}" for name in missing[:SHOWN])
     more = f" and {len(missing) - SHOWN} more" if len(missing) > SHOWN else ""
     fillers = {filled_by(volume, world.claims, world.data_volumes) for volume in world.vmi.spec.volumes}
-    kind = "DataVolume or PersistentVolumeClaim" if fillers & set(missing) else "PersistentVolumeClaim"
-    message = f"{kind} {names}{more} not found: the instance starts when they exist"
+    kind = "DataVolume or PVC" if fillers & set(missing) else "PVC"
+    waits = "does not exist, waiting for it" if len(missing) == 1 else "do not exist, waiting for them"
+    message = f"{kind} {names}{more} {waits} to appear"
     return Failure(condition_types.FAILED_PVC_NOT_FOUND, message)
 
 

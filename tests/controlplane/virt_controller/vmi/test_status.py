@@ -42,6 +42,7 @@ from tests.controlplane.virt_controller.builders import (
 
 S = {"phase": "Scheduling", "attempt": 1}
 GRANTED = {"attempt": 1, "epoch": 1, "activePods": {POD_UID: "node-1"}, "nodeName": "node-1"}
+NO_CLAIM = {"spec": {"volumes": [{"name": "disk", "persistentVolumeClaim": {"claimName": "disk"}}]}}
 ABSENT = {"is_absence_confirmed": True}
 HERE = NodeState("node-1")
 GONE = NodeState("node-1", is_unseen=True, is_gone=True)
@@ -66,6 +67,11 @@ PHASES: dict[str, tuple[World, str, str]] = {
     "fresh": (vmi_world(a_vmi()), "Scheduling", ""),
     "fresh, without finalizer": (vmi_world(a_vmi(finalizers=())), "", ""),
     "fresh, spec is invalid": (vmi_world(a_vmi(), problems=("x",)), "Pending", ""),
+    "fresh, a claim is missing": (vmi_world(a_vmi(**NO_CLAIM)), "Pending", ""),
+    "fresh, a Pod of its predecessor is there": (vmi_world(a_vmi(), predecessors=(UP_POD,)), "Pending", ""),
+    "pending, a claim is missing": (vmi_world(a_vmi("Pending", **NO_CLAIM)), "Pending", ""),
+    "pending, nothing is missing": (vmi_world(a_vmi("Pending")), "Scheduling", ""),
+    "no Pod yet, a claim went": (vmi_world(a_vmi(**NO_CLAIM, **S)), "Scheduling", ""),
     "fresh, a Pod exists": (vmi_world(a_vmi(), UP_POD), "Scheduling", ""),
     "fresh, deleted, not confirmed": (vmi_world(a_vmi(deleting=True)), "", ""),
     "fresh, deleted": (vmi_world(a_vmi(deleting=True), **ABSENT), "Failed", "Deleted"),
@@ -265,13 +271,36 @@ def test_obstacles_to_the_start_are_reported(
     assert all(condition.status == "False" for condition in matching)
 
 
+def claiming(*claims: str) -> dict[str, Any]:
+    volumes = [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in claims]
+    return {"spec": {"volumes": volumes}}
+
+
+def test_a_run_that_cannot_have_a_pod_yet_is_pending_and_begins_when_it_can() -> None:
+    """Clients of KubeVirt read phase, condition and message of a claim that does not exist."""
+    world = vmi_world(a_vmi(**claiming("disk")))
+    waiting = derived(world)
+    scheduled = condition_of(waiting, "PodScheduled")
+    assert scheduled is not None
+    assert (waiting.phase, waiting.attempt) == ("Pending", 0)
+    assert (scheduled.status, scheduled.reason) == ("False", "Unschedulable")
+    assert scheduled.message == "PVC default/disk does not exist, waiting for it to appear"
+    pending = msgspec.structs.replace(world.vmi, status=waiting)
+    assert derive_status(replace(world, vmi=pending), None) is None, "nothing new"
+
+    begun = derived(replace(world, vmi=pending, claims={"disk": PersistentVolumeClaim()}))
+
+    assert (begun.phase, begun.attempt, types_of(begun)) == ("Scheduling", 1, ["Ready"])
+    assert [one.phase for one in begun.phase_transition_timestamps] == ["Pending", "Scheduling"]
+
+
 def test_missing_claims_are_named_until_they_exist() -> None:
-    volumes = [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in "abcde"]
+    volumes = claiming(*"abcde")["spec"]["volumes"]
     vmi = a_vmi(spec={"volumes": volumes}, **S)
     world = vmi_world(vmi, claims={"b": PersistentVolumeClaim()})
     status = derived(world)
     names = "default/a, default/c, default/d and 1 more"
-    text = f"PersistentVolumeClaim {names} not found: the instance starts when they exist"
+    text = f"PVC {names} do not exist, waiting for them to appear"
     for kind, reason in (("Synchronized", "FailedPvcNotFound"), ("PodScheduled", "Unschedulable")):
         condition = condition_of(status, kind)
         assert condition is not None

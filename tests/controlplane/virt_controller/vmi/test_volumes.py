@@ -95,7 +95,7 @@ def test_a_missing_claim_without_a_data_volume_is_reported() -> None:
     condition = conditions.find(new.conditions, condition_types.SYNCHRONIZED)
     assert condition is not None
     assert condition.reason == condition_types.FAILED_PVC_NOT_FOUND
-    assert "DataVolume or PersistentVolumeClaim default/disk not found" in condition.message
+    assert "DataVolume or PVC default/disk does not exist" in condition.message
 
     new = derive_status(a_world(DISK, {}, of("Pending")), None)
     assert new is not None
