@@ -94,9 +94,13 @@ DnsSubdomain = Annotated[
 ClaimName = Annotated[
     str,
     bounded(
-        "a DNS subdomain: lower-case letters, digits, '-' and '.'", pattern=SUBDOMAIN, max_length=253, required=True
+        "the name of a claim: letters, digits, '-', '.' and '_'",
+        pattern="[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?",
+        max_length=253,
+        required=True,
     ),
 ]
+"""More than a claim can have: Kubernetes lets a Pod name any, and it waits. See validate/claim_names.py."""
 VolumeName = Annotated[
     str,
     bounded(

@@ -17,6 +17,7 @@ from controlplane.api.admission.identity import keep_identity
 from controlplane.api.admission.known_fields import INFERABLE
 from controlplane.api.admission.problem import Problem
 from controlplane.api.admission.rules import Json, Rules
+from controlplane.api.admission.validate.claim_names import warn_of_claim_names
 from controlplane.api.admission.validate.data_volumes import TEMPLATE as TEMPLATE_SPEC
 from controlplane.api.admission.validate.data_volumes import (
     check_data_volume_templates,
@@ -61,6 +62,7 @@ def _warn(vm: Json) -> Iterator[str]:
     template = vm["spec"].get("template")
     if isinstance(template, dict):
         yield from warn_of_held_back(template.get("metadata"), "spec.template.metadata")
+        yield from warn_of_claim_names(template.get("spec"), "spec.template.spec")
 
 
 def _add_schema_rules(spec: Schema) -> None:

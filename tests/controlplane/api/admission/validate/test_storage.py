@@ -65,7 +65,7 @@ SEED = "volumes/2/cloudInitNoCloud"
 
 MALFORMED = [
     row("claim without a name", CLAIM, {"claimName": ""}, "is required", at="persistentVolumeClaim.claimName"),
-    row("claim name with parent references", CLAIM, {"claimName": "../x"}, "DNS subdomain", at="claimName"),
+    row("claim name with parent references", CLAIM, {"claimName": "../x"}, "name of a claim", at="claimName"),
     row(
         "a read-only claim as a sata disk",
         "volumes/1",
