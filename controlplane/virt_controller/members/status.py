@@ -40,7 +40,7 @@ def status_of_batch(world: SetWorld[Any, Any], action: BeginBatch) -> Any:
 
 def explain(reasons: Reasons, problem: RefusedStep[Any]) -> ReasonAndMessage:
     """Return reason and message of a refused action, for the condition and the Event."""
-    text = explain_refusal(problem.error, is_create=isinstance(problem.step, CreateMember))
+    text = explain_refusal(problem.error, made_of="spec.template" if isinstance(problem.step, CreateMember) else "")
     match problem.step:
         case CreateMember() | BeginBatch():
             return reasons.create, text

@@ -25,6 +25,7 @@ from controlplane.virt_controller.migration.world import (
     RequestAbort,
     World,
 )
+from controlplane.virt_controller.reporting.refusals import explain_refusal
 
 
 class MigrationEvent(NamedTuple):
@@ -70,3 +71,10 @@ def failure_reason(problem: RefusedStep[Action]) -> str:
         case RequestAbort():
             return "FailedAbortMigration"
     return "FailedUpdate"
+
+
+def refusal_message(problem: RefusedStep[Action]) -> str:
+    """Return the Event message for a refused action, with what to do."""
+    return explain_refusal(
+        problem.error, made_of="the machine's spec" if isinstance(problem.step, CreateTarget) else ""
+    )

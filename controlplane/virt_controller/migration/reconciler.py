@@ -26,7 +26,7 @@ from controlplane.engine.read_your_writes import ReadYourWritesCache
 from controlplane.virt_controller.migration.apply import MigrationWriter, key_of, regarding
 from controlplane.virt_controller.migration.controller_state import ControllerState
 from controlplane.virt_controller.migration.decide import decide
-from controlplane.virt_controller.migration.events import end_events, failure_reason
+from controlplane.virt_controller.migration.events import end_events, failure_reason, refusal_message
 from controlplane.virt_controller.migration.index import BY_VMI
 from controlplane.virt_controller.migration.policy import Policies
 from controlplane.virt_controller.migration.scheduling import blocks_others, may_begin, next_to_begin, should_yield
@@ -170,7 +170,7 @@ class MigrationReconciler:
             self._unfinished.note_refused(key_of(world.migration))
             for key in self.next_in_turn():
                 self._enqueue(key)
-        self._events.record(regarding(world), "Warning", failure_reason(problem), str(problem.error))
+        self._events.record(regarding(world), "Warning", failure_reason(problem), refusal_message(problem))
 
     def enqueue_by(self, enqueue: Callable[[Key], None]) -> None:
         """Set the callback for migrations that may begin because another one's target Pod was refused."""

@@ -31,8 +31,11 @@ from controlplane.api.timestamps import format_timestamp, read_timestamp
 from controlplane.engine.plan import RefusedStep
 from controlplane.virt_controller.migration.generated_migrations import remaining_seconds
 from controlplane.virt_controller.migration.world import Action, CreateTarget, World
+from controlplane.virt_controller.reporting.refusals import explain_refusal
 
 ABORT_REQUESTED, BY_QUOTA = "migrationAbortRequested", "migrationRejectedByResourceQuota"
+_QUOTA = ("exceeded quota", "failed quota")
+"""Words of a ResourceQuota that has no room, or that asks for a limit which the Pod does not have."""
 UNSCHEDULABLE_SECONDS, PENDING_SECONDS, PREPARE_SECONDS = 300.0, 900.0, 150.0
 """Limits for a target Pod without a node, a target Pod that does not come up, and virt-handlers that do not begin."""
 BLOCKING_SECONDS = 30.0
@@ -246,8 +249,9 @@ def _conditions(
     if world.is_cancelled and new.phase != SUCCEEDED:
         listed = conditions.put(listed, Condition(type=ABORT_REQUESTED, status="True"), stamp)
     refused = problem is not None and isinstance(problem.step, CreateTarget)
-    if refused and problem is not None and "exceeded quota" in str(problem.error):
-        condition = Condition(type=BY_QUOTA, status="True", reason="ExceededQuota", message=str(problem.error)[:1024])
+    if refused and problem is not None and any(words in str(problem.error) for words in _QUOTA):
+        message = explain_refusal(problem.error)[:1024]
+        condition = Condition(type=BY_QUOTA, status="True", reason="ExceededQuota", message=message)
         return conditions.put(listed, condition, stamp)
     is_target_created = new.phase not in (UNSET, PENDING)
     return conditions.remove(listed, BY_QUOTA) if is_target_created else listed

@@ -26,9 +26,9 @@ class WriteFailure:
 def explain_write_failure(problem: RefusedStep[Action]) -> WriteFailure:
     """Describe a refused action."""
     if isinstance(problem.step, CreateDataVolume | AdoptDataVolume):
-        message = explain_refusal(problem.error, is_create=False)
+        message = explain_refusal(problem.error)
         return WriteFailure(FAILED_DATA_VOLUME_CREATE, FAILED_DATA_VOLUME_CREATE, message)
-    message = explain_refusal(problem.error, is_create=isinstance(problem.step, CreateVmi))
+    message = explain_refusal(problem.error, made_of="spec.template" if isinstance(problem.step, CreateVmi) else "")
     match problem.step:
         case CreateVmi():
             return WriteFailure(FAILED_CREATE, FAILED_CREATE, message)

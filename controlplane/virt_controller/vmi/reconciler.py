@@ -53,7 +53,7 @@ from controlplane.virt_controller.vmi.evidence import Dead
 from controlplane.virt_controller.vmi.launcher_pod import build_launcher_pod
 from controlplane.virt_controller.vmi.migration_commit import commit_migration, find_arrived_migration
 from controlplane.virt_controller.vmi.predecessor import select_predecessors
-from controlplane.virt_controller.vmi.status import derive_status, grant, refusal_reason
+from controlplane.virt_controller.vmi.status import derive_status, grant, refusal_message, refusal_reason
 from controlplane.virt_controller.vmi.world import (
     Action,
     AddFinalizer,
@@ -207,7 +207,7 @@ class VmiReconciler:
         record_failed_attempt_events(events, world, status)
 
     def report_refusal(self, world: World, problem: RefusedStep[Action]) -> None:
-        self._events.record(Regarding.of(world.vmi), "Warning", refusal_reason(problem), str(problem.error))
+        self._events.record(Regarding.of(world.vmi), "Warning", refusal_reason(problem), refusal_message(problem))
 
     def vmi_of(self, pod: Key) -> Key | None:
         """Return the VMI that a Pod of this name concerns."""

@@ -44,6 +44,7 @@ from controlplane.domain.migratable import method_of
 from controlplane.engine.plan import RefusedStep
 from controlplane.virt_controller.hotplug.cpu import cpu_change
 from controlplane.virt_controller.hotplug.memory import memory_change
+from controlplane.virt_controller.reporting.refusals import explain_refusal
 from controlplane.virt_controller.vmi.controller_state import EVENT_REASONS
 from controlplane.virt_controller.vmi.disruption import with_disruption
 from controlplane.virt_controller.vmi.evidence import Dead, Unknown
@@ -298,7 +299,7 @@ def _trouble(
     if world.problems:
         return Failure(condition_types.INVALID_SPEC, "the spec cannot be run: " + "; ".join(world.problems))
     if problem is not None and not _is_for_former_attempt(world, problem):
-        return Failure(refusal_reason(problem), str(problem.error))
+        return Failure(refusal_reason(problem), refusal_message(problem))
     pod, failed = world.source, new.failed_attempts
     if pod is None or failed != world.vmi.status.failed_attempts:
         return what_it_waits_for(world) or explain_next_attempt(world, failed)
@@ -325,6 +326,11 @@ def _former_trouble(world: World) -> Failure | None:
 def refusal_reason(problem: RefusedStep[Action]) -> str:
     """Return the reason of a refused action, for the condition and the Event."""
     return condition_types.FAILED_CREATE if isinstance(problem.step, CreatePod) else condition_types.FAILED_UPDATE
+
+
+def refusal_message(problem: RefusedStep[Action]) -> str:
+    """Return the message of a refused action, with what to do, for the condition and the Event."""
+    return explain_refusal(problem.error, made_of="the machine's spec" if isinstance(problem.step, CreatePod) else "")
 
 
 def _false(kind: str, trouble: Failure) -> Condition:

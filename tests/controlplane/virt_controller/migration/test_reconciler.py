@@ -311,10 +311,11 @@ async def test_a_lost_response_changes_no_outcome(stage: Stage, call: str) -> No
     assert len(stage.pods) == 2
 
 
-async def test_a_quota_refusal_is_reported_and_retried(stage: Stage) -> None:
+@pytest.mark.parametrize("words", ["exceeded quota: compute", "failed quota: compute: must specify limits.cpu"])
+async def test_a_quota_refusal_is_reported_and_retried(stage: Stage, words: str) -> None:
     await stage.run_guest()
     stage.migrate()
-    stage.direct.refusals["create Pod"] = Forbidden("pods is forbidden: exceeded quota: compute")
+    stage.direct.refusals["create Pod"] = Forbidden(f"pods is forbidden: {words}")
     await stage.work()
     (condition,) = stage.job["status"]["conditions"]
     assert (condition["type"], condition["status"]) == ("migrationRejectedByResourceQuota", "True")

@@ -291,7 +291,8 @@ async def test_a_refused_pod_is_reported_and_backs_off(stage: Stage, refusal: Ap
     stage.direct.refusals["create Pod"] = refusal
     outcome = await stage.work()
     assert outcome.error is refusal
-    assert stage.synchronized == ("FailedCreate", str(refusal))
+    reason, message = stage.synchronized
+    assert (reason, message.partition("; ")[0]) == ("FailedCreate", str(refusal))
     assert event_reasons(stage) == ["FailedCreate"]
 
 

@@ -25,7 +25,7 @@ from controlplane.api.objects.vmi.instance import VirtualMachineInstanceStatus
 from controlplane.engine.errors import Forbidden
 from controlplane.engine.plan import RefusedStep
 from controlplane.virt_controller.vmi.evidence import NodeState
-from controlplane.virt_controller.vmi.status import derive_status, grant, next_phase
+from controlplane.virt_controller.vmi.status import derive_status, grant, next_phase, refusal_message
 from controlplane.virt_controller.vmi.world import AddFinalizer, CreatePod, World
 from tests.controlplane.virt_controller.builders import (
     POD_UID,
@@ -243,8 +243,12 @@ TROUBLES: dict[str, tuple[World, RefusedStep[Any] | None, tuple[str, str, str] |
     ),
     "a node": (vmi_world(LABELLED, scheduled("True")), None, None),
     "placement unknown": (vmi_world(LABELLED, scheduled("Unknown")), None, None),
-    "Pod refused": (vmi_world(STARTING), QUOTA, ("Synchronized", "FailedCreate", "exceeded quota: pods=5")),
-    "finalizer refused": (vmi_world(STARTING), NO_FINALIZER, ("Synchronized", "FailedUpdate", "no")),
+    "Pod refused": (vmi_world(STARTING), QUOTA, ("Synchronized", "FailedCreate", refusal_message(QUOTA))),
+    "finalizer refused": (
+        vmi_world(STARTING),
+        NO_FINALIZER,
+        ("Synchronized", "FailedUpdate", refusal_message(NO_FINALIZER)),
+    ),
     "spec is invalid": (
         vmi_world(a_vmi(), problems=("spec.domain.memory.guest: is negative",)),
         None,
