@@ -33,7 +33,8 @@ attributes:
 options:
   name:
     description:
-      - Name of the Service; by default that of the exposed object.
+      - Name of the Service; by default that of the exposed object. Needed where that is no name for a Service, because it has a
+        dot or begins with a digit.
       - An existing Service is changed or deleted only if it is for the exposed object. Then the object owns it, or its selector
         is exactly the one that this task would write, or selects the object by C(vm.kubevirt.io/name), like those of C(virtctl).
       - Any other Service, such as one without a selector, is refused, unless O(selector) is given, or O(name) alone with
@@ -67,7 +68,8 @@ options:
     type: dict
   ports:
     description:
-      - Ports of the Service. Others are removed.
+      - Ports of the Service. Others are removed. A port of the same number and protocol keeps what the task does not say, such
+        as its port of the nodes.
       - Without them an existing Service keeps its ports, and a new one gets those of the exposed object's interfaces.
     type: list
     elements: dict
@@ -118,11 +120,11 @@ options:
     choices: [SingleStack, PreferDualStack, RequireDualStack]
   labels:
     description:
-      - Labels of the Service. Its other labels stay.
+      - Labels of the Service. Its other labels stay. A key with the value V(null) is removed.
     type: dict
   annotations:
     description:
-      - Annotations of the Service. Its other annotations stay.
+      - Annotations of the Service. Its other annotations stay. A key with the value V(null) is removed.
     type: dict
   owned:
     description:

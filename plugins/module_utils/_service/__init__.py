@@ -4,6 +4,7 @@
 """What kubevirt_service does, private to it.
 
 exposure       options to a Service; pure
+ports          its ports; pure
 service_owner  whether a live Service is for the target; pure
 ensure         one Service: read, compare, write
 """

@@ -115,7 +115,7 @@ def _present(
     if live is None:
         if not declared["spec"].get("ports"):
             raise BadArgument(f"ports are missing: {request.title} declares none at its interfaces, so give the option")
-        return "create", None, _created(api, request, declared, check_mode)
+        return "create", None, _created(api, request, overlay.over_live({}, declared), check_mode)
     _refuse_others(params, request, live, declared["spec"]["selector"])
     if not params.get("ports"):
         declared["spec"].pop("ports", None)  # a task without ports keeps the ports of the live Service

@@ -15,10 +15,11 @@ from typing import Any, NamedTuple
 
 from .._client import paths
 from .._client.errors import NOT_TEXT, BadArgument
-from .._client.shapes import shape
 from .._vm import kinds
 from .._vm.kinds import Kind
+from .._vm.request.shape import texts
 from ..kubevirt_api import names
+from . import ports
 
 TARGETS = {"vm": kinds.VM, "vmi": kinds.VMI, "replicaset": kinds.REPLICA_SET}
 """Options that name the exposed object."""
@@ -32,7 +33,6 @@ _SPEC = {
     "ip_families": "ipFamilies",
     "ip_family_policy": "ipFamilyPolicy",
 }
-_PORTS = range(1, 65536)
 
 Object = dict[str, Any]
 
@@ -64,11 +64,27 @@ def request_from(params: Mapping[str, Any]) -> ServiceRequest:
         raise BadArgument("name is missing: give it, or name the object to expose (vm, vmi or replicaset)")
     if named:
         paths.check_name(named, target)
-    paths.check_service_name("name", name)
+    _check_service_name(name, named if not params.get("name") else None)
     paths.check_namespace("namespace", params["namespace"])
     if params.get("state") != "absent" and not named and not params.get("selector"):
         raise BadArgument("no object to expose: give vm, vmi or replicaset, or a selector")
     return ServiceRequest(params["namespace"], name, TARGETS[named] if named else None, target)
+
+
+def _check_service_name(name: str, borrowed_from: str | None) -> None:
+    """Check the name of the Service. borrowed_from: the option that names the target, if the Service is named after it.
+
+    A machine's name may have dots and begin with a digit, a Service's may not.
+    """
+    try:
+        paths.check_service_name("name", name)
+    except BadArgument as error:
+        if borrowed_from is None:
+            raise
+        raise BadArgument(
+            f"{borrowed_from} {name!r} cannot also be the name of its Service, which has lower case letters, digits and"
+            " '-', at most 63, a letter first; give the Service another name (option name)"
+        ) from error
 
 
 def needs_target(params: Mapping[str, Any], request: ServiceRequest) -> bool:
@@ -82,14 +98,14 @@ def needs_target(params: Mapping[str, Any], request: ServiceRequest) -> bool:
 def declared(params: Mapping[str, Any], request: ServiceRequest, target: Object | None) -> Object:
     """Return the Service as the options declare it. target: the exposed object, if it was read."""
     metadata: Object = {"name": request.name, "namespace": request.namespace}
-    metadata.update({key: _texts(key, params[key]) for key in ("labels", "annotations") if params.get(key)})
+    metadata.update({key: texts(key, params[key]) for key in ("labels", "annotations") if params.get(key)})
     if params.get("owned") and target is not None:
         metadata["ownerReferences"] = [_owner(target)]
     spec: Object = {field: params[option] for option, field in _SPEC.items() if params.get(option) is not None}
     spec["selector"] = selector_of(params, request, target)
-    ports = _ports(params.get("ports") or []) or _ports_of(request, target)
-    if ports:
-        spec["ports"] = ports
+    listed = ports.declared(params.get("ports") or []) or _ports_of(request, target)
+    if listed:
+        spec["ports"] = listed
     return {"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": spec}
 
 
@@ -110,9 +126,10 @@ def selector_of(params: Mapping[str, Any], request: ServiceRequest, target: Obje
 
 
 def over(live: Object, wanted: Object, removed_owner: tuple[str, str] | None = None) -> Object:
-    """Return the declaration for a live Service: its selector is replaced, its other owners stay.
+    """Return the declaration for a live Service: its selector is replaced, its other owners stay, and its ports keep
+    what the task does not declare.
 
-    former: kind and name of an owner to remove.
+    removed_owner: kind and name of an owner to remove.
     """
     old = (live.get("spec") or {}).get("selector") or {}
     selector = {**dict.fromkeys(old), **wanted["spec"]["selector"]}
@@ -134,7 +151,10 @@ def over(live: Object, wanted: Object, removed_owner: tuple[str, str] | None = N
         other_owners = [owner for owner in owners if (owner.get("kind"), owner.get("name")) != removed_owner]
         if len(other_owners) < len(owners):
             metadata = {**metadata, "ownerReferences": other_owners}
-    return {**wanted, "metadata": metadata, "spec": {**wanted["spec"], "selector": selector}}
+    spec = {**wanted["spec"], "selector": selector}
+    if "ports" in spec:
+        spec["ports"] = ports.over((live.get("spec") or {}).get("ports") or [], spec["ports"])
+    return {**wanted, "metadata": metadata, "spec": spec}
 
 
 def instance_id(name: str) -> str:
@@ -162,49 +182,10 @@ def _owner(target: Object) -> Object:
     }
 
 
-def _ports(listed: list[Mapping[str, Any]]) -> list[Object]:
-    return [_port(f"ports[{index}]", port, is_only=len(listed) == 1) for index, port in enumerate(listed)]
-
-
-def _port(where: str, options: Mapping[str, Any], *, is_only: bool) -> Object:
-    for option in ("port", "node_port"):
-        if options.get(option) is not None and options[option] not in _PORTS:
-            raise BadArgument(f"{where}.{option} is {options[option]}: a port is between 1 and 65535")
-    if not is_only and not options.get("name"):
-        raise BadArgument(f"{where}: a name is missing; each port of a Service with several ports needs one")
-    port: Object = {"port": options["port"], "protocol": options.get("protocol") or "TCP"}
-    port["targetPort"] = _target_port(where, options)
-    if options.get("name"):
-        port["name"] = options["name"]
-    if options.get("node_port"):
-        port["nodePort"] = options["node_port"]
-    return port
-
-
-def _target_port(where: str, options: Mapping[str, Any]) -> int | str:
-    target = options.get("target_port")
-    if target is None:
-        target = options["port"]
-    elif isinstance(target, str) and target.isdigit():
-        target = int(target)
-    if isinstance(target, bool) or not isinstance(target, (int, str)) or target == "":
-        raise BadArgument(f"{where}.target_port: must be a port's number or name, not {shape(target)}")
-    return target
-
-
 def _ports_of(request: ServiceRequest, target: Object | None) -> list[Object]:
     """Return the ports of a machine's interfaces."""
     machine: Any = target or {}
     for step in (*(request.kind.machine if request.kind else ()), "domain", "devices"):
         machine = machine.get(step) or {}
-    ports = [port for interface in machine.get("interfaces") or () for port in interface.get("ports") or ()]
-    has_several = len(ports) > 1
-    return [
-        {
-            **({"name": port.get("name") or f"port-{port['port']}"} if has_several or port.get("name") else {}),
-            "port": port["port"],
-            "protocol": port.get("protocol") or "TCP",
-            "targetPort": port["port"],
-        }
-        for port in ports
-    ]
+    interfaces = machine.get("interfaces") or ()
+    return ports.of_guest([port for interface in interfaces for port in interface.get("ports") or ()])

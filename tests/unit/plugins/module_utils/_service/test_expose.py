@@ -83,6 +83,53 @@ def test_a_port_that_is_not_listed_is_removed(world: World, expose: Expose) -> N
     )
 
 
+def test_a_port_keeps_its_port_of_the_nodes_and_what_others_set(world: World, expose: Expose) -> None:
+    """For the API server a port that gets a name is a new one, and clients outside would lose their way to it."""
+    expose(vm="web", type="NodePort", ports=[{"port": 80}])
+    world.objects[KEY]["spec"]["ports"] = [
+        {"port": 80, "protocol": "TCP", "targetPort": 80, "nodePort": 30123, "appProtocol": "http"}
+    ]
+    more = [{"name": "https", "port": 443}, {"name": "http", "port": 80, "target_port": 8080}]
+    assert expose(vm="web", ports=more)["changed"] is True
+    http, https = world.objects[KEY]["spec"]["ports"]
+    assert http == {
+        "name": "http", "port": 80, "protocol": "TCP", "targetPort": 8080, "nodePort": 30123, "appProtocol": "http",
+    }  # fmt: skip
+    assert (https["name"], https["port"]) == ("https", 443)
+    assert expose(vm="web", ports=more)["changed"] is False, "the order of the ports does not count"
+    assert expose(vm="web", ports=[*reversed(more)])["changed"] is False
+
+
+def test_a_declared_port_of_the_nodes_is_taken_from_another_port(world: World, expose: Expose) -> None:
+    expose(vm="web", type="NodePort", ports=[{"name": "a", "port": 80, "node_port": 30100}, {"name": "b", "port": 81}])
+    expose(vm="web", ports=[{"name": "a", "port": 80}, {"name": "b", "port": 81, "node_port": 30100}])
+    first, second = world.objects[KEY]["spec"]["ports"]
+    assert (first.get("nodePort"), second["nodePort"]) != (30100, 30100)
+    assert second["nodePort"] == 30100
+
+
+def test_ports_of_one_number_have_names_of_their_own(world: World, expose: Expose) -> None:
+    """A Service with two ports of one name is refused."""
+    forwarded = [{"port": 53}, {"port": 53, "protocol": "UDP"}, {"port": 80, "name": "port-443"}, {"port": 443}]
+    world.vm("web")["spec"]["template"]["spec"]["domain"]["devices"]["interfaces"][0]["ports"] = forwarded
+    expose(vm="web")
+    names = [(port["name"], port["port"], port["protocol"]) for port in world.objects[KEY]["spec"]["ports"]]
+    assert names == [
+        ("port-53", 53, "TCP"), ("port-53-udp", 53, "UDP"), ("port-443", 80, "TCP"), ("port-443-tcp", 443, "TCP"),
+    ]  # fmt: skip
+
+
+def test_null_removes_a_label_and_does_not_make_one(world: World, expose: Expose) -> None:
+    options = {"vm": "web", "ports": PORT, "labels": {"a": None, "b": "1"}, "annotations": {"note": None}}
+    assert expose(**options)["changed"] is True
+    assert world.objects[KEY]["metadata"]["labels"] == {"b": "1"}
+    assert not world.objects[KEY]["metadata"].get("annotations")
+    world.objects[KEY]["metadata"]["labels"]["a"] = "2"
+    assert expose(**options)["changed"] is True
+    assert world.objects[KEY]["metadata"]["labels"] == {"b": "1"}
+    assert expose(**options)["changed"] is False
+
+
 def test_a_replica_set_is_selected_by_its_labels(world: World, expose: Expose) -> None:
     assert expose(replicaset="workers", ports=PORT)["result"]["spec"]["selector"] == {"app": "workers"}
     world.objects["virtualmachineinstancereplicasets", "default", "workers"]["spec"]["selector"] = {
@@ -190,7 +237,9 @@ def test_waiting_ends_with_an_address(world: World, expose: Expose) -> None:
         pytest.param({}, "name is missing: give it, or name the object to expose", id="nothing"),
         pytest.param({"name": "x", "vm": "", "state": "absent"}, "vm is empty; name the object to expose", id="empty"),
         pytest.param({"name": "x"}, "no object to expose: give vm, vmi or replicaset", id="no target"),
-        pytest.param({"vm": "a.b"}, "name 'a.b' is not a Service's name", id="name that a Service cannot have"),
+        pytest.param({"vm": "a.b"}, "vm 'a.b' cannot also be the name of its Service.*option name", id="dot in a vm"),
+        pytest.param({"vmi": "1a", "ports": PORT}, "vmi '1a' cannot also be the name of its Service", id="digit first"),
+        pytest.param({"vm": "web", "name": "a.b"}, "name 'a.b' is not a Service's name", id="name of the Service"),
         pytest.param({"vm": "web", "ports": [{"port": 0}]}, r"ports\[0\].port is 0: a port is between", id="port"),
         pytest.param(
             {"vm": "web", "ports": [{"port": 1, "target_port": True}]},
@@ -205,6 +254,9 @@ def test_waiting_ends_with_an_address(world: World, expose: Expose) -> None:
         pytest.param({"vm": "web", "ports": [{"port": 1}, {"port": 2}]}, r"ports\[0\]: a name is missing", id="names"),
         pytest.param({"vm": "web", "selector": {"a": 1}}, r"selector\[a\]: the value is not a text", id="selector"),
         pytest.param({"vm": "web", "labels": {"a": 1}}, r"labels\[a\]: the value is not a text", id="label"),
+        pytest.param(
+            {"vm": "web", "selector": {"a": None}}, r"selector\[a\]: the value is not a text", id="null selector"
+        ),
         pytest.param({"vm": "web", "annotations": {"a": True}}, r"annotations\[a\]: the value is not", id="annotation"),
         pytest.param({"vm": "web", "wait_timeout": 0}, "wait_timeout is 0: it must be positive", id="time"),
     ],
