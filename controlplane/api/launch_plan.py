@@ -113,8 +113,8 @@ class Dhcp:
     mtu: int | None
     """None: take the bridge's."""
     hostname: str
-    search: tuple[str, ...] = ()
-    """Added before the Pod's own search domains."""
+    service_domain: str = ""
+    """Domain of the machine's subdomain without that of the cluster, e.g. vms.default.svc; "" without a subdomain."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +180,7 @@ def parse_plan(data: bytes) -> LaunchPlan:
                 "probes": tuple(
                     AgentProbe(**{**entry, "command": tuple(entry["command"])}) for entry in raw.pop("probes", ())
                 ),
-                "dhcp": None if dhcp is None else Dhcp(**{**dhcp, "search": tuple(dhcp.get("search", ()))}),
+                "dhcp": None if dhcp is None else Dhcp(**dhcp),
             }
         )
     except (TypeError, KeyError) as error:

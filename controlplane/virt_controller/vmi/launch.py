@@ -152,7 +152,7 @@ def _dhcp(vmi: VirtualMachineInstance, guest: GuestIdentity, network: GuestNetwo
         router=str(addresses.gateway),
         mtu=None,
         hostname=guest.hostname,
-        search=(f"{subdomain}.{vmi.metadata.namespace}.svc.cluster.local",) if subdomain else (),
+        service_domain=f"{subdomain}.{vmi.metadata.namespace}.svc" if subdomain else "",
     )
 
 

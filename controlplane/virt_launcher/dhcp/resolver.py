@@ -34,6 +34,17 @@ def parse_resolver(text: str) -> Resolver:
     return Resolver(tuple(servers[:_SERVERS]), tuple(search[:_DOMAINS]))
 
 
+def search_with(service_domain: str, search: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the search domains, first the one of the machine's subdomain, which the kubelet adds to no resolv.conf.
+
+    service_domain: without the cluster's domain, which need not be cluster.local. The Pod's search domains tell it;
+    if they do not (dnsPolicy None or Default), the guest does not ask the cluster's DNS, and nothing is added.
+    """
+    subdomain, _dot, of_namespace = service_domain.partition(".")
+    known = next((domain for domain in search if of_namespace and domain.startswith(f"{of_namespace}.")), "")
+    return tuple(dict.fromkeys((f"{subdomain}.{known}", *search))) if known else search
+
+
 def _reachable(server: str) -> list[bytes]:
     try:
         address = socket.inet_pton(socket.AF_INET, server)

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 
 from controlplane.api.launch_plan import Dhcp
 from controlplane.virt_launcher.dhcp.packet import Lease, reply_to
-from controlplane.virt_launcher.dhcp.resolver import LIMIT_BYTES, parse_resolver
+from controlplane.virt_launcher.dhcp.resolver import LIMIT_BYTES, parse_resolver, search_with
 
 PACKETS_PER_SECOND = 100
 _SERVER_PORT, _CLIENT_PORT = 67, 68
@@ -57,7 +57,7 @@ def build_lease(plan: Dhcp, *, mtu: int, resolver_path: str) -> Lease:
         mtu=mtu,
         hostname=plan.hostname,
         servers=resolver.servers,
-        search=tuple(dict.fromkeys([*plan.search, *resolver.search])),
+        search=search_with(plan.service_domain, resolver.search),
     )
 
 

@@ -59,7 +59,7 @@ PLAN = LaunchPlan(
     container_disks=(ContainerDisk("root"),),
     empty_disks=(EmptyDisk("data", 1 << 30),),
     cloud_init=(CloudInit("seed", '{"instance-id": "one", "local-hostname": "named-by-seed"}', user_data=SCRIPT),),
-    dhcp=Dhcp(layout.BRIDGE, MAC, "10.0.2.2/24", "10.0.2.1", None, "named-by-dhcp", ("sub.default.svc.cluster.local",)),
+    dhcp=Dhcp(layout.BRIDGE, MAC, "10.0.2.2/24", "10.0.2.1", None, "named-by-dhcp", "sub.default.svc"),
 )
 
 

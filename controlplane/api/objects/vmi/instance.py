@@ -127,7 +127,7 @@ class VirtualMachineInstanceSpec(Node, frozen=True, kw_only=True):
     """Seconds between asking the guest to shut down and pulling the plug. 30 if not set."""
     hostname: DnsLabel = ""
     """Host name of the guest, by DHCP and cloud-init; the object's name if not set."""
-    subdomain: DnsSubdomain = ""
+    subdomain: DnsLabel = ""
     """Name of a headless Service that makes DNS records for the machine."""
     node_selector: LabelMap = msgspec.field(default_factory=dict)
     """Labels that the node must have."""

@@ -59,7 +59,7 @@ class EmptyDisk(Node, frozen=True, kw_only=True):
     """An empty disk that lives as long as the run."""
 
     capacity: Quantity
-    """Size, e.g. 10Gi."""
+    """Size, e.g. 10Gi, rounded up to whole MiB."""
 
 
 class PersistentVolumeClaimSource(Node, frozen=True, kw_only=True):

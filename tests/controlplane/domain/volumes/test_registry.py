@@ -148,6 +148,17 @@ def test_a_volume_in_pod_plan_and_domain(row: Row) -> None:
     assert bytes_taken(spec, 1000) == row.takes
 
 
+@pytest.mark.parametrize(
+    ("capacity", "mebibytes"), [("1G", 954), ("1500M", 1431), ("1.1Gi", 1127), ("1Gi", 1024), (1 << 20, 1)]
+)
+def test_an_empty_disk_has_whole_mebibytes(capacity: str | int, mebibytes: int) -> None:
+    """QEMU refuses others on a disk with blocks of 4 KiB."""
+    spec = a_vmi(volumes=[{"name": "a", "emptyDisk": {"capacity": capacity}}]).spec
+
+    assert volumes_in_plan(spec, GUEST, CLAIMS) == (EmptyDisk("a", mebibytes << 20),)
+    assert bytes_taken(spec, 0) == mebibytes << 20
+
+
 def test_a_block_claim_is_a_device() -> None:
     block = {**CLAIM, "spec": {"volumeMode": "Block", "accessModes": ["ReadWriteMany"]}}
     claims = {"data": decode(block, PersistentVolumeClaim)}

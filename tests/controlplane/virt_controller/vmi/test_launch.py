@@ -86,7 +86,7 @@ def test_the_lease_is_for_the_guest_s_address_and_mac() -> None:
     assert dhcp is not None
     assert (dhcp.address, dhcp.router, dhcp.bridge, dhcp.mtu) == ("10.1.0.2/28", "10.1.0.1", "k6t-eth0", None)
     assert dhcp.mac == guest_mac(VM_UID, "net")
-    assert (dhcp.hostname, dhcp.search) == ("web", ("vms.default.svc.cluster.local",))
+    assert (dhcp.hostname, dhcp.service_domain) == ("web", "vms.default.svc")
 
 
 def a_run(

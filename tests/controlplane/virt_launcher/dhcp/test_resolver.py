@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from controlplane.virt_launcher.dhcp.resolver import Resolver, parse_resolver
+from controlplane.virt_launcher.dhcp.resolver import Resolver, parse_resolver, search_with
 
 
 @pytest.mark.parametrize(
@@ -26,3 +26,26 @@ from controlplane.virt_launcher.dhcp.resolver import Resolver, parse_resolver
 )
 def test_the_pods_resolver_configuration_is_read(text: str, expected: Resolver) -> None:
     assert parse_resolver(text) == expected
+
+
+CLUSTER = ("ns.svc.cozy.local", "svc.cozy.local", "cozy.local")
+OTHER = "longer-name.svc.cozy.local"
+
+
+@pytest.mark.parametrize(
+    ("service_domain", "search", "expected"),
+    [
+        pytest.param("vms.ns.svc", CLUSTER, ("vms.ns.svc.cozy.local", *CLUSTER), id="the cluster's own domain"),
+        pytest.param("vms.ns.svc", (OTHER, *CLUSTER), ("vms.ns.svc.cozy.local", OTHER, *CLUSTER), id="dnsConfig"),
+        pytest.param("", CLUSTER, CLUSTER, id="no subdomain"),
+        pytest.param("vms.ns.svc", ("example.com",), ("example.com",), id="not the cluster's resolver"),
+        pytest.param("vms.ns.svc", (), (), id="no search domains"),
+        pytest.param(
+            "vms.ns.svc", ("vms.ns.svc.a", "ns.svc.a"), ("vms.ns.svc.a", "ns.svc.a"), id="it is there already"
+        ),
+    ],
+)
+def test_the_subdomain_is_searched_below_the_namespace(
+    service_domain: str, search: tuple[str, ...], expected: tuple[str, ...]
+) -> None:
+    assert search_with(service_domain, search) == expected

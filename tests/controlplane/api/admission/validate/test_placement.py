@@ -35,6 +35,8 @@ MALFORMED = [
     row("malformed toleration key", "tolerations", [{"key": "a b"}], "label", at="tolerations[0][a b]"),
     row("DNS option without a name", "dnsConfig/options", [{"value": "2"}], "is required", at="options[0].name"),
     row("host name with a dot", "hostname", "a.b", "DNS label"),
+    row("subdomain with a dot, which no Pod can have", "subdomain", "a.b", "DNS label"),
+    row("subdomain of 64 characters", "subdomain", "s" * 64, "at most 63"),
 ]
 
 
