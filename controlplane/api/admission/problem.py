@@ -28,9 +28,11 @@ class Problem:
     message: str
     """What is wrong and what to do. Never contains user data, network data or a Secret."""
     reason: Reason = "FieldValueInvalid"
+    joint: str = ": "
+    """What a text has between path and message. " ": both are one sentence of upstream's, which clients look for."""
 
     def __str__(self) -> str:
-        return f"{self.path}: {self.message}" if self.path else self.message
+        return f"{self.path}{self.joint}{self.message}" if self.path else self.message
 
 
 def excerpt(value: Any) -> str:

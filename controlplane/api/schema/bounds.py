@@ -115,9 +115,10 @@ InterfaceName = Annotated[
     str,
     bounded("letters, digits, '-' and '_', at most 63 of them", pattern="[A-Za-z0-9_-]+", max_length=63, required=True),
 ]
-ImageName = Annotated[
-    str,
-    bounded(
+
+
+def _image_name(*, required: bool) -> msgspec.Meta:
+    return bounded(
         "the name of a container image, e.g. quay.io/containerdisks/fedora:43",
         pattern=(
             r"([A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:[0-9]{1,5})?/)?"
@@ -125,9 +126,13 @@ ImageName = Annotated[
             r"(:[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?(@sha256:[a-f0-9]{64})?"
         ),
         max_length=1024,
-        required=True,
-    ),
-]
+        required=required,
+    )
+
+
+ImageName = Annotated[str, _image_name(required=True)]
+KernelImageName = Annotated[str, _image_name(required=False)]
+"""The rules of kernelBoot require it."""
 ImagePath = Annotated[
     str,
     bounded(

@@ -154,9 +154,16 @@ def _kernel_boot(boot: KernelBoot, path: str) -> Iterator[Problem]:
             text = "kernel arguments need a kernel; set container.image and container.kernelPath"
             yield Problem(below(path, "kernelArgs"), text)
         return
-    if not container.kernel_path:
+    where = below(path, "container")
+    if not container.image:
+        text = "must be defined with an image; set image, e.g. quay.io/me/kernel:1"
+        yield Problem(where, text, "FieldValueRequired", joint=" ")
+    if not container.kernel_path and not container.initrd_path:
+        text = "must be defined with at least one of the following: kernelPath, initrdPath; set kernelPath at least"
+        yield Problem(where, text, "FieldValueRequired", joint=" ")
+    elif not container.kernel_path:
         text = "is required; name the kernel in the image, e.g. /boot/vmlinuz"
-        yield Problem(below(path, "container.kernelPath"), text, "FieldValueRequired")
+        yield Problem(below(where, "kernelPath"), text, "FieldValueRequired")
 
 
 def _clock(clock: Clock, path: str) -> Iterator[Problem]:

@@ -11,7 +11,7 @@ import msgspec
 
 from controlplane.api.objects.meta import Node, Quantity
 from controlplane.api.objects.vmi.devices import DeviceSpec
-from controlplane.api.schema.bounds import DnsSubdomain, ImageName, ImagePath, PullPolicy, bounded, one_of
+from controlplane.api.schema.bounds import DnsSubdomain, ImagePath, KernelImageName, PullPolicy, bounded, one_of
 
 REBOOT, TERMINATE = "Reboot", "Terminate"
 """What a reboot of the guest is."""
@@ -103,8 +103,8 @@ class Bootloader(Node, frozen=True, kw_only=True):
 class KernelBootContainer(Node, frozen=True, kw_only=True):
     """A container image that holds a kernel."""
 
-    image: ImageName
-    """Name of the container image."""
+    image: KernelImageName = ""
+    """Name of the container image; required."""
     image_pull_secret: DnsSubdomain = ""
     """Secret with the registry's credentials."""
     image_pull_policy: PullPolicy = ""

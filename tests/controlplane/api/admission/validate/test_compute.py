@@ -120,6 +120,20 @@ MALFORMED = [
         "is required",
         at="kernelBoot.container.kernelPath",
     ),
+    row(
+        "no image of a kernel",
+        KERNEL,
+        {"container": {"image": "", "kernelPath": "/k"}},
+        "must be defined with an image",
+        at="kernelBoot.container",
+    ),
+    row(
+        "neither kernel nor initrd",
+        KERNEL,
+        {"container": {"image": "a"}},
+        "must be defined with at least one of the following: kernelPath, initrdPath",
+        at="kernelBoot.container",
+    ),
     row("utc and a time zone", "domain/clock/timezone", "Europe/Berlin", "exclude each other"),
     row("unknown tick policy", "domain/clock/timer/pit/tickPolicy", "sometimes", "allowed: delay"),
     row("negative grace period", "terminationGracePeriodSeconds", -5, "from 0 to 86400"),
@@ -159,6 +173,21 @@ ACCEPTED: dict[str, dict[str, Any]] = {
     "a kernel": {"firmware": {"kernelBoot": {"kernelArgs": "quiet", "container": {"image": "a", "kernelPath": "/k"}}}},
     "a time zone": {"clock": {"timezone": "Europe/Berlin"}},
 }
+
+
+@pytest.mark.parametrize(
+    ("container", "text"),
+    [
+        ({"kernelPath": "/k"}, "must be defined with an image;"),
+        ({"image": "a"}, "must be defined with at least one of the following: kernelPath, initrdPath;"),
+    ],
+)
+def test_a_kernel_without_its_parts_is_refused_in_the_words_that_clients_look_for(
+    container: dict[str, Any], text: str
+) -> None:
+    domain = decode({"memory": {"guest": "1Gi"}, "firmware": {"kernelBoot": {"container": container}}}, DomainSpec)
+    (problem,) = check_compute(domain, KubeVirtConfiguration(), "spec.domain")
+    assert str(problem).startswith(f"spec.domain.firmware.kernelBoot.container {text}")
 
 
 @pytest.mark.parametrize("domain", ACCEPTED.values(), ids=ACCEPTED)
