@@ -9,6 +9,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
+from kubevirt_api import condition_types
+
+from controlplane.api.objects import conditions
 from controlplane.api.objects.phase import RUNNING
 from controlplane.api.objects.resources import VIRTUAL_MACHINE_INSTANCE
 from controlplane.api.objects.vmi.end_events import end_events
@@ -33,6 +36,8 @@ class VmiEvent:
 RecordEvent = Callable[[Json, VmiEvent], Awaitable[None]]
 """Create an Event about an object (apiVersion, kind, metadata); ApiError."""
 
+PAUSED_IO_ERROR = "PausedIOError"
+"""Reason of the condition Paused of a guest that libvirt has paused, because a disk did not take or give its data."""
 _STARTED = VmiEvent("Started", "VirtualMachineInstance started.")
 _BY_VERB: dict[Verb, tuple[str, str]] = {
     "pause": ("Paused", "VirtualMachineInstance paused."),
@@ -42,6 +47,17 @@ _BY_VERB: dict[Verb, tuple[str, str]] = {
     "freeze": ("Frozen", "The file systems of VirtualMachineInstance were frozen."),
     "unfreeze": ("Unfrozen", "The file systems of VirtualMachineInstance were thawed."),
 }
+
+
+def status_events(before: VirtualMachineInstanceStatus, after: VirtualMachineInstanceStatus) -> tuple[VmiEvent, ...]:
+    """Return the Events of a written status: of a new phase, and of a guest that an I/O error has paused."""
+    of_phase = () if after.phase == before.phase else phase_events(after)
+    was, paused = (conditions.find(status.conditions, condition_types.PAUSED) for status in (before, after))
+    is_news = paused is not None and paused.reason == PAUSED_IO_ERROR and (was is None or was.reason != paused.reason)
+    if paused is None or not is_news:
+        return of_phase
+    stamp = paused.last_transition_time or ""
+    return (*of_phase, VmiEvent("IOerror", f"{paused.message}.", is_warning=True, once=stamp))
 
 
 def phase_events(status: VirtualMachineInstanceStatus) -> tuple[VmiEvent, ...]:

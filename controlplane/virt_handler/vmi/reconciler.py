@@ -22,7 +22,7 @@ from controlplane.engine.plan import Plan, RefusedStep
 from controlplane.engine.ports import Api, Cache, Clock, Json
 from controlplane.virt_handler.vmi.controller_state import ControllerState, VmiState
 from controlplane.virt_handler.vmi.decide import BY_PHASE, decide, refuse_start
-from controlplane.virt_handler.vmi.events import RecordEvent, VmiEvent, action_event, phase_events, reference
+from controlplane.virt_handler.vmi.events import RecordEvent, VmiEvent, action_event, reference, status_events
 from controlplane.virt_handler.vmi.liveness import missing_pod
 from controlplane.virt_handler.vmi.migration_writes import writes_of
 from controlplane.virt_handler.vmi.ports import CannotLook, NoContact, OperationInputs, Session, Sessions
@@ -150,12 +150,11 @@ class VmiReconciler:
             resource_version=meta.resource_version,
             uid=meta.uid,
         )
-        events = () if status.phase == vmi.status.phase else phase_events(status)
-        if events:
+        if status.phase != vmi.status.phase:
             log.info(
                 "phase changed", extra={"key": f"{meta.namespace}/{meta.name}", "uid": meta.uid, "phase": status.phase}
             )
-        for event in events:
+        for event in status_events(vmi.status, status):
             await self._try_record_event(body, event)
 
     def report_refusal(self, world: World, problem: RefusedStep[Action]) -> None:

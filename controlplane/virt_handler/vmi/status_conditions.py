@@ -20,6 +20,7 @@ from controlplane.domain.state import Life
 from controlplane.engine.plan import RefusedStep
 from controlplane.virt_handler.vmi import agent_status
 from controlplane.virt_handler.vmi import io_error_resume as resume
+from controlplane.virt_handler.vmi.events import PAUSED_IO_ERROR
 from controlplane.virt_handler.vmi.liveness import Alive, Dead, Liveness, Unknown, is_startable, missing_pod
 from controlplane.virt_handler.vmi.migration_source import has_arrived_paused, is_stopped_to_send
 from controlplane.virt_handler.vmi.user_requests import is_paused_by_user
@@ -29,11 +30,11 @@ TCG_MESSAGE = "QEMU emulates the processor (TCG): slow, and not an isolation bou
 REPORT_AFTER_SECONDS = 30.0
 """After this time the VMI reports what its start waits for. A launcher connects half a second after the hand-over."""
 VIRT_NODE_NOT_READY = "VirtNodeNotReady"
-_PAUSES = {"user": condition_types.PAUSED_BY_USER, "ioerror": "PausedIOError"}
+_PAUSES = {"user": condition_types.PAUSED_BY_USER, "ioerror": PAUSED_IO_ERROR}
 _PAUSE_MESSAGES = {
     condition_types.PAUSED_BY_MONITOR: PAUSED_FOR_MIGRATION_MESSAGE,
     condition_types.PAUSED_BY_USER: "VMI was paused by user",
-    "PausedIOError": "VMI was paused, low-level IO error detected",
+    PAUSED_IO_ERROR: "VMI was paused, low-level IO error detected",
 }
 
 

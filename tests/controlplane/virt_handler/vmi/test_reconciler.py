@@ -12,6 +12,8 @@ from typing import Any
 import msgspec
 import pytest
 
+from controlplane.api.objects.decode import encode
+from controlplane.api.objects.meta import Condition
 from controlplane.api.objects.resources import Key
 from controlplane.engine.errors import Conflict, Forbidden, Unavailable
 from controlplane.engine.ports import Json
@@ -379,6 +381,31 @@ async def test_a_panic_has_its_own_event_before_the_end(node: Node) -> None:
     status = msgspec.structs.replace(world.vmi.status, phase="Failed", reason="GuestPanicked")
     await node.reconciler.write_status(world, status)
     assert [(event.reason, event.is_warning) for event in node.events] == [("GuestPanicked", True), ("Stopped", True)]
+
+
+async def test_a_guest_that_an_io_error_pauses_has_a_warning_for_each_pause(node: Node) -> None:
+    """Upstream's word for it: alerts and tests look for IOerror."""
+    running, lasting = vmi_object("Running"), a_paused("PausedIOError", "2026-01-01T00:00:00Z")
+    told = []
+    for before, after in (
+        ((), (lasting,)),
+        ((lasting,), (lasting,)),
+        ((lasting,), ()),
+        ((), (a_paused("PausedIOError", "2026-01-01T00:10:00Z"),)),
+        ((), (a_paused("PausedByUser", "2026-01-01T00:20:00Z"),)),
+    ):
+        node.api.store({**running, "status": {**running["status"], "conditions": [encode(one) for one in before]}})
+        world = node.world()
+        assert world.vmi is not None
+        await node.reconciler.write_status(world, msgspec.structs.replace(world.vmi.status, conditions=after))
+        told.append([(event.reason, event.is_warning, event.once) for event in node.events])
+        node.events.clear()
+    first, second = (("IOerror", True, f"2026-01-01T00:{minute}:00Z") for minute in ("00", "10"))
+    assert told == [[first], [], [], [second], []]
+
+
+def a_paused(reason: str, since: str) -> Condition:
+    return Condition(type="Paused", status="True", reason=reason, message="it is", last_transition_time=since)
 
 
 async def test_each_way_to_end_a_guest_has_one_event(node: Node) -> None:
