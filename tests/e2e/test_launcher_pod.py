@@ -56,6 +56,8 @@ def test_a_namespace_that_enforces_restricted_admits_the_launcher(cluster: Clust
     assert compute["securityContext"]["capabilities"] == {"drop": ["ALL"]}
     assert pod["spec"]["automountServiceAccountToken"] is False
     assert not [volume for volume in pod["spec"]["volumes"] if "hostPath" in volume]
+    log = cluster.kubectl("logs", "-n", "strict", pod["metadata"]["name"], "-c", "compute")
+    assert ": error :" not in log, "libvirtd's, although nothing is wrong"
     cluster.kubectl("delete", "namespace", "strict", "--wait=false")
 
 

@@ -16,6 +16,7 @@ import subprocess
 
 from controlplane.virt_launcher.guest.libvirtd import spawn
 from controlplane.virt_launcher.guest.libvirtd_liveness import LibvirtdLiveness
+from controlplane.virt_launcher.guest.libvirtd_messages import level_of
 
 _LINE_LIMIT = 2000
 _SHORT_LIFE_SECONDS = 10.0
@@ -88,6 +89,4 @@ def _log_lines(descriptor: int) -> None:
     if not data:  # closed, although the process still runs
         asyncio.get_running_loop().remove_reader(descriptor)
     for line in data.decode(errors="replace").splitlines():
-        # Its version and host name, which come before the first warning, only help to debug.
-        level = logging.DEBUG if ": info :" in line else logging.INFO
-        log.log(level, "message of libvirtd", extra={"line": line[:_LINE_LIMIT]})
+        log.log(level_of(line), "message of libvirtd", extra={"line": line[:_LINE_LIMIT]})
