@@ -95,6 +95,10 @@ def test_the_disk_boots_with_61_mib_runs_its_seed_reboots_and_powers_off(
         guest.run("sleep 2")
         assert int(re.findall(r"\n(\d+)\n", guest.run("counter"))[0]) > before, "counts on in silence"
 
+        forks = guest.run("grep processes /proc/stat; sleep 9; grep processes /proc/stat")
+        first, last = map(int, re.findall(r"\nprocesses (\d+)", forks))
+        assert last - first < 9, "an idle guest starts no program: each costs time under emulation"
+
         at = guest.type("reboot")
         guest.expect("virtops-guest: going down", after=at)
         guest.expect("virtops-guest: ready", after=at)

@@ -164,17 +164,11 @@ function run_status(    keep, code) {
         refuse("GenericError", "Invalid parameter 'pid'")
 }
 
-BEGIN {
-    RUNS = 0
-    COMMANDS = "sync-delimited sync ping get-time info shutdown network-get-interfaces get-fsinfo get-host-name" \
-        " set-time get-users get-timezone get-osinfo fsfreeze-status fsfreeze-freeze fsfreeze-thaw exec exec-status"
-    FROZEN = 0
-}
-
-{
+function serve(request,    command) {
+    $0 = request
     sub(/^\377+/, "")
     command = text("execute")
-    if (command == "") next
+    if (command == "") return
     if (command == "guest-sync") answer(number("id"))
     else if (command == "guest-sync-delimited") { printf "\377"; answer(number("id")) }
     else if (command == "guest-ping") answer("{}")
@@ -196,3 +190,13 @@ BEGIN {
     else if (command == "guest-shutdown") system(text("mode") == "reboot" ? "reboot" : "poweroff")
     else refuse("CommandNotFound", "The command " command " has not been found")
 }
+
+BEGIN {
+    RUNS = 0
+    COMMANDS = "sync-delimited sync ping get-time info shutdown network-get-interfaces get-fsinfo get-host-name" \
+        " set-time get-users get-timezone get-osinfo fsfreeze-status fsfreeze-freeze fsfreeze-thaw exec exec-status"
+    FROZEN = 0
+    serve(ENVIRON["REQUEST"]) # the first, which the shell has read
+}
+
+{ serve($0) }
