@@ -16,6 +16,7 @@ from controlplane.api.objects.migration_state import MigrationState
 from controlplane.api.objects.vmi.instance import VirtualMachineInstanceStatus
 from controlplane.api.timestamps import format_timestamp
 from controlplane.virt_controller.vmi.evidence import Dead
+from controlplane.virt_controller.vmi.resources import describe_overhead
 from controlplane.virt_controller.vmi.world import World
 
 SOURCE_REPORT_SECONDS = 30.0
@@ -63,6 +64,7 @@ def commit_migration(world: World, migration: MigrationState) -> VirtualMachineI
         if migration.completed
         else msgspec.structs.replace(migration, completed=True, end_timestamp=format_timestamp(world.now))
     )
+    overhead = describe_overhead(world.vmi.spec.domain, world.configuration.developer_configuration)
     image = old.launcher_container_image_version if target is None else target.launcher_image
     return msgspec.structs.replace(
         old,
@@ -72,6 +74,7 @@ def commit_migration(world: World, migration: MigrationState) -> VirtualMachineI
         migration_state=ended,
         evacuation_node_name="" if old.evacuation_node_name == migration.source_node else old.evacuation_node_name,
         launcher_container_image_version=image,
+        memory=None if old.memory is None else msgspec.structs.replace(old.memory, memory_overhead=overhead),
     )
 
 

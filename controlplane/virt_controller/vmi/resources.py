@@ -12,7 +12,7 @@ from __future__ import annotations
 from kubevirt_api.names import KVM_DEVICE, TUN_DEVICE
 
 from controlplane.api.objects import quantity
-from controlplane.api.objects.guest_memory import GuestMemory
+from controlplane.api.objects.guest_memory import GuestMemory, guest_memory
 from controlplane.api.objects.kubevirt import DeveloperConfiguration
 from controlplane.api.objects.vmi.domain import DomainSpec
 from controlplane.virt_controller.vmi.disk_space import REQUEST_BYTES, DiskSpace
@@ -36,6 +36,11 @@ def overhead_bytes(domain: DomainSpec, memory: GuestMemory, *, is_emulated: bool
     buffer = TCG_TRANSLATION_BUFFER if is_emulated else 0
     bookkeeping = memory.guest // PAGE_TABLE_RATIO + memory.room // ROOM_RATIO
     return FIXED_OVERHEAD + OVERHEAD_PER_VCPU * domain.vcpus + bookkeeping + buffer
+
+
+def describe_overhead(domain: DomainSpec, developer: DeveloperConfiguration) -> str:
+    """Return the memory that a Pod of this domain needs in addition to the guest's, as an amount for the status."""
+    return quantity.from_bytes(overhead_bytes(domain, guest_memory(domain), is_emulated=developer.use_emulation))
 
 
 def build_resources(

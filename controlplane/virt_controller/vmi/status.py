@@ -54,6 +54,7 @@ from controlplane.virt_controller.vmi.next_attempt import (
     find_retriable_failure,
     record_failed_attempt,
 )
+from controlplane.virt_controller.vmi.resources import describe_overhead
 from controlplane.virt_controller.vmi.run_timeout import find_timeout
 from controlplane.virt_controller.vmi.silent_handler import with_silent_handler
 from controlplane.virt_controller.vmi.volumes import failed_import, missing_claim, volume_status, with_data_volumes
@@ -207,7 +208,13 @@ def _begun(world: World, new: VirtualMachineInstanceStatus) -> VirtualMachineIns
         new,
         attempt=world.attempt,
         runtime_user=UID,
-        memory=None if guest_memory is None else MemoryStatus(guest_at_boot=guest_memory, guest_requested=guest_memory),
+        memory=None
+        if guest_memory is None
+        else MemoryStatus(
+            guest_at_boot=guest_memory,
+            guest_requested=guest_memory,
+            memory_overhead=describe_overhead(domain, world.configuration.developer_configuration),
+        ),
         current_cpu_topology=None if cpu is None else CpuTopology.of(cpu),
         volume_status=volume_status(world),
     )

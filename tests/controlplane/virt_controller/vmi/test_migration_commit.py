@@ -123,6 +123,18 @@ def test_what_a_commit_writes(marked: str, after: str) -> None:
     assert status.migration_state == moving
 
 
+@pytest.mark.parametrize(
+    ("memory", "after"), [({"guestAtBoot": "512Mi", "memoryOverhead": "73Mi"}, "81Mi"), (None, None)]
+)
+def test_a_commit_says_what_the_larger_pod_needs_beside_the_guests_memory(memory: Any, after: str | None) -> None:
+    grown = {"domain": {"memory": {"guest": "512Mi"}, "cpu": {"sockets": 2}}}
+    before = vmi_world(an_instance(LEFT, spec=grown, memory=memory), a_running_pod(), a_target())
+    moving = find_arrived_migration(before)
+    assert moving is not None
+    written = commit_migration(before, moving).memory
+    assert (written and written.memory_overhead, written and written.guest_at_boot) == (after, after and "512Mi")
+
+
 def test_a_dead_source_ends_the_migration_with_the_commit() -> None:
     before = vmi_world(an_instance(ARRIVED), a_pod("Failed", node="node-1"), a_target())
     moving = find_arrived_migration(before)

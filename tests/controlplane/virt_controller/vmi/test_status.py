@@ -187,6 +187,13 @@ def test_the_first_write_records_the_cpu_topology(cpu: Any, topology: tuple[int,
     assert (recorded and (recorded.cores, recorded.sockets, recorded.threads)) == topology
 
 
+@pytest.mark.parametrize(("domain", "overhead"), [({}, "73Mi"), ({"cpu": {"cores": 4}}, "97Mi")])
+def test_the_first_write_records_what_the_pod_needs_beside_the_guests_memory(domain: Any, overhead: str) -> None:
+    memory = derived(vmi_world(a_vmi(spec={"domain": {**domain, "memory": {"guest": "512Mi"}}}))).memory
+    assert memory is not None
+    assert memory.memory_overhead == overhead
+
+
 def test_nothing_is_written_between_the_first_phase_and_the_grant() -> None:
     """Budget: the Pod's creation and placement change nothing in the VMI's status."""
     vmi = msgspec.structs.replace(a_vmi(), status=derived(vmi_world(a_vmi())))
