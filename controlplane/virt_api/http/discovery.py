@@ -19,6 +19,8 @@ _ACCEPTED = {"202": {"description": "Accepted"}}
 _OK = {"200": {"description": "OK"}}
 _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 """The kernel's names of architectures to Kubernetes'."""
+COMPILER = "gc"
+"""Go's, as of the version that gitVersion names: clients compare it with their own."""
 GUESTFS_REGISTRY = "quay.io/kubevirt"
 """virtctl appends the name of the image, libguestfs-tools."""
 
@@ -76,7 +78,7 @@ def _version(_unused: str) -> Json:
         "gitTreeState": "",
         "buildDate": "",
         "goVersion": f"{platform.python_implementation()} {platform.python_version()}",
-        "compiler": platform.python_implementation().lower(),
+        "compiler": COMPILER,
         "platform": f"linux/{_ARCHITECTURES.get(platform.machine(), platform.machine())}",
     }
 

@@ -56,6 +56,7 @@ def test_clients_compare_their_version_with_that_of_kubevirt(version: str) -> No
 
     assert (document["gitVersion"], document["controlPlaneVersion"]) == (KUBEVIRT_VERSION, f"v{VERSION}")
     assert KUBEVIRT_VERSION == "v1.9.0"
+    assert document["compiler"] == "gc"
 
 
 def test_virtctl_guestfs_learns_which_image_it_needs() -> None:
