@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Health and metrics over plain HTTP: /healthz, /readyz, /metrics. All of them only read.
+"""Health and metrics over HTTPS: /healthz, /readyz, /metrics. All of them only read.
+
+Everybody may read them, and the certificate proves nothing: kubelets do not verify it, and upstream's monitors neither.
 
 healthz: the event loop runs. readyz: the process waits for nothing. A slow or absent API server makes neither fail:
 to restart a component, or to remove it from its Service, would not help.
@@ -9,27 +11,32 @@ to restart a component, or to remove it from its Service, would not help.
 
 from __future__ import annotations
 
-import asyncio
+import ssl
 from collections.abc import Callable
 
 from aiohttp import web
-from prometheus_client import CollectorRegistry
-from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
+from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
 from controlplane.http_server.listener import Listener
+from controlplane.http_server.metrics_page import MetricsPage
+from controlplane.tls.contexts import load_pair, server_context
 
 CONNECTIONS = 64
 """A kubelet opens one for each probe, a monitoring system keeps one."""
 SHUTDOWN_SECONDS = 10.0
-METRICS_SECONDS = 5.0
-"""How long a rendered page of metrics is served: frequent requests cost no more than one in this time."""
 
 
 class Health:
     """Serves until closed."""
 
     def __init__(
-        self, port: int, metrics: CollectorRegistry, waiting_for: Callable[[], list[str]], *, address: str = ""
+        self,
+        port: int,
+        metrics: MetricsPage,
+        waiting_for: Callable[[], list[str]],
+        tls: ssl.SSLContext,
+        *,
+        address: str = "",
     ) -> None:
         """waiting_for: names what the process still waits for before it is ready. address: "" is every address."""
         self._port = port
@@ -37,10 +44,7 @@ class Health:
         self._metrics = metrics
         self._waiting_for = waiting_for
         self._handlers = {"/healthz": self._healthz, "/readyz": self._readyz, "/metrics": self._serve_metrics}
-        self._listener = Listener(self._answer, CONNECTIONS)
-        self._metrics_page = b""
-        self._metrics_expire = 0.0
-        self._rendering = asyncio.Lock()
+        self._listener = Listener(self._answer, CONNECTIONS, tls)
 
     async def start(self) -> None:
         """Listen; OSError when the port is taken."""
@@ -68,10 +72,11 @@ class Health:
         )
 
     async def _serve_metrics(self) -> web.Response:
-        """Render in a thread: thousands of machines make megabytes of text, and other requests must not wait for it."""
-        loop = asyncio.get_running_loop()
-        async with self._rendering:
-            if loop.time() >= self._metrics_expire:
-                self._metrics_page = await asyncio.to_thread(generate_latest, self._metrics)
-                self._metrics_expire = loop.time() + METRICS_SECONDS
-        return web.Response(body=self._metrics_page, headers={"Content-Type": CONTENT_TYPE_LATEST})
+        return web.Response(body=await self._metrics.render(), headers={"Content-Type": CONTENT_TYPE_LATEST})
+
+
+def tls_context(certificate: bytes, key: bytes) -> ssl.SSLContext:
+    """Return the context for Health with this pair (PEM). Raises SSLError, OSError."""
+    context = server_context(ssl.TLSVersion.TLSv1_2, ssl.CERT_NONE)
+    load_pair(context, certificate, key)
+    return context

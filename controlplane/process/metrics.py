@@ -1,7 +1,8 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Metrics of reconcilers, for every component. Labels have fixed values only, nothing that a user can name.
+"""Metrics of a process and its reconcilers, for every component. Labels have fixed values only, nothing that a user
+can name.
 
 Metrics of machines are in virt_controller.metrics.
 """
@@ -33,6 +34,11 @@ class Metrics:
             buckets=(0.001, 0.005, 0.02, 0.1, 0.5, 1.0, 5.0, 30.0),
             registry=self.registry,
         )
+
+    def version(self, kubevirt_version: str) -> None:
+        """Register the version of KubeVirt that the process is compatible with."""
+        info = Gauge("kubevirt_info", "Version information.", ["kubeversion"], registry=self.registry)
+        info.labels(kubevirt_version).set(1)
 
     def gauge(self, name: str, text: str, value: Callable[[], float]) -> None:
         """Register a gauge; value is called at each scrape, in another thread."""

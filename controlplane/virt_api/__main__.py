@@ -13,14 +13,16 @@ import sys
 from collections.abc import Coroutine
 from contextlib import AsyncExitStack
 
-from controlplane.api.version import VERSION
+from controlplane.api.version import KUBEVIRT_VERSION, VERSION
 from controlplane.engine.clock import SystemClock
 from controlplane.engine.ports import Clock
+from controlplane.http_server.metrics_page import MetricsPage
 from controlplane.kube import credentials
 from controlplane.kube.client import Client
 from controlplane.kube.transport import Transport
 from controlplane.process import logs
 from controlplane.process.descriptors import raise_descriptor_limit
+from controlplane.process.metrics import Metrics
 from controlplane.virt_api.admission.eviction_review import EvictionReviews
 from controlplane.virt_api.admission.migration_review import MigrationReviews
 from controlplane.virt_api.admission.webhook import Admission
@@ -98,7 +100,17 @@ def make_server(settings: Settings, cluster: Cluster, client: Client, handlers: 
         lambda: cluster.front_proxy,
         clock,
         settings.webhook_clients,
+        MetricsPage(make_metrics().registry),
     )
+
+
+def make_metrics() -> Metrics:
+    """Return the metrics of a virt-api that serves."""
+    metrics = Metrics()
+    metrics.version(KUBEVIRT_VERSION)
+    text = "Indication for a virt-api server that is ready to serve requests."
+    metrics.gauge("kubevirt_virt_api_ready_status", text, lambda: 1.0)
+    return metrics
 
 
 async def _is_ready(ready: Coroutine[None, None, None], ended: asyncio.Event) -> bool:

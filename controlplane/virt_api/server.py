@@ -17,9 +17,11 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from aiohttp import web
+from prometheus_client import CollectorRegistry
 
 from controlplane.engine.ports import Clock
 from controlplane.http_server.listener import Listener
+from controlplane.http_server.metrics_page import MetricsPage
 from controlplane.http_server.quotas import BusyError, Quota
 from controlplane.http_server.responses import response_scope
 from controlplane.kube.access_review import User
@@ -35,9 +37,10 @@ from controlplane.virt_api.http.identity import (
     check_webhook_client,
     identify,
 )
-from controlplane.virt_api.http.response import Response, failure
+from controlplane.virt_api.http.response import Response, failure, metrics
 from controlplane.virt_api.http.routes import (
     DocumentRoute,
+    MetricsRoute,
     NoRoute,
     Stage,
     SubresourceRoute,
@@ -89,6 +92,7 @@ class Server:
     clock: Clock
     webhook_clients: WebhookClients | None = None
     """The clients that may send reviews; None where API servers do not authenticate to webhooks."""
+    metrics: MetricsPage = field(default_factory=lambda: MetricsPage(CollectorRegistry()))
     review_memory: Quota = field(default_factory=lambda: Quota(REVIEW_BYTES, REVIEW_BYTES_OF_PEER))
     review_threads: WorkerThreads = field(default_factory=lambda: WorkerThreads(REVIEW_THREADS))
 
@@ -114,8 +118,8 @@ class Server:
         if isinstance(route, NoRoute):
             allow = {"Allow": ", ".join(route.allow)} if route.allow else None
             return failure(route.code, route.message, headers=allow)
-        if isinstance(route, DocumentRoute):
-            return discovery.answer(route)
+        if isinstance(route, DocumentRoute | MetricsRoute):
+            return await self._show(route)
         try:
             return await self._hand_over(route, request)
         except (UnauthenticatedError, BusyError) as error:
@@ -125,6 +129,11 @@ class Server:
             return failure(error.code, str(error))
         except TimeoutError:
             return failure(408, f"the body did not arrive within {BODY_SECONDS:.0f} s")
+
+    async def _show(self, route: DocumentRoute | MetricsRoute) -> Response:
+        if isinstance(route, MetricsRoute):
+            return metrics(await self.metrics.render())
+        return discovery.answer(route)
 
     async def _hand_over(self, route: WebhookRoute | SubresourceRoute, request: web.BaseRequest) -> Response:
         connection = request.get_extra_info("ssl_object")

@@ -12,7 +12,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
+import ssl
+import time
 import uuid
+from datetime import timedelta
 from functools import partial
 from typing import Any
 
@@ -36,12 +39,14 @@ from controlplane.api.objects.resources import (
     VIRTUAL_MACHINE_POOL,
     Key,
 )
+from controlplane.api.version import KUBEVIRT_VERSION
 from controlplane.engine.backoff import BackOff
 from controlplane.engine.ports import Clock
 from controlplane.engine.read_your_writes import ReadYourWritesApi, ReadYourWritesCache
 from controlplane.engine.runner import Runner
 from controlplane.engine.work_queue import WorkQueue
-from controlplane.http_server.health import Health
+from controlplane.http_server.health import Health, tls_context
+from controlplane.http_server.metrics_page import MetricsPage
 from controlplane.kube.client import Client, Selection
 from controlplane.kube.eviction import evict
 from controlplane.kube.leader import Leadership
@@ -49,6 +54,7 @@ from controlplane.kube.optional_watch import OptionalWatch
 from controlplane.kube.uncached_watch import UncachedWatch
 from controlplane.kube.watch import WatchCache
 from controlplane.process.metrics import Metrics
+from controlplane.tls.certificates import Subject, make_self_signed
 from controlplane.virt_controller.certificates.run import run as keep_certificates
 from controlplane.virt_controller.controllers import CONTROLLERS, INDEXES
 from controlplane.virt_controller.dependencies import Dependencies
@@ -67,6 +73,8 @@ log = logging.getLogger(__name__)
 
 COMPONENT = "virt-controller"
 WORKERS = 10
+HEALTH_PAIR_LIFE = timedelta(days=3650)
+"""Nobody verifies it."""
 POD_WARNINGS = Selection(EVENT, field_selector="type=Warning,involvedObject.kind=Pod")
 DATA_VOLUME_DEFINITION = Selection(CUSTOM_RESOURCE_DEFINITION, field_selector=f"metadata.name={DEFINITION}")
 READ_ONLY = (LEASE, PERSISTENT_VOLUME_CLAIM)
@@ -87,6 +95,13 @@ def _selections(namespace: str) -> tuple[Selection, ...]:
         Selection(KUBEVIRT, namespace=namespace),
         Selection(LEASE, namespace=namespace),
     )
+
+
+def _health_tls(namespace: str) -> ssl.SSLContext:
+    """Return a context with a pair of this process. Probes begin before the control plane has a CA."""
+    subject = Subject(COMPONENT, "server", (f"kubevirt-prometheus-metrics.{namespace}.svc",))
+    pair = make_self_signed(subject, time.time(), HEALTH_PAIR_LIFE)
+    return tls_context(pair.certificate, pair.key)
 
 
 class Process:
@@ -110,7 +125,13 @@ class Process:
         self._optional.on_change(self._deps.data_volume_support)
         self._reconcilers = [controller.build(self._deps) for controller in CONTROLLERS]
         self._runners = self._connect()
-        self._health = Health(settings.port, self._metrics.registry, self._unsynced, address=settings.address)
+        self._health = Health(
+            settings.port,
+            MetricsPage(self._metrics.registry),
+            self._unsynced,
+            _health_tls(settings.namespace),
+            address=settings.address,
+        )
         self._register_metrics()
         self._register_cache_metrics()
 
@@ -183,6 +204,12 @@ class Process:
         registry.register(Machines(vms.all, vmis.all, is_leader, migrations.all))
         registry.register(Migrations(migrations.all, is_leader))
         vmis.subscribe(Transitions(registry, is_leader).changed)
+        self._metrics.version(KUBEVIRT_VERSION)
+        gauge(
+            "kubevirt_configuration_emulation_enabled",
+            "Indicates whether the Software Emulation is enabled in the configuration.",
+            lambda: float(self._deps.configuration().developer_configuration.use_emulation),
+        )
         gauge(
             "kubevirt_virt_controller_leading_status",
             "Indication for an operating virt-controller.",

@@ -27,8 +27,8 @@ class Settings:
     pod_name: str = ""
     """Identifies the holder of the Lease and the source of Events."""
     log_level: str = "INFO"
-    port: int = 8080
-    """Port for health and metrics, plain HTTP."""
+    port: int = 8443
+    """Port for health and metrics, HTTPS."""
     address: str = ""
     """Address to listen on; "" for every address. The role sets the Pod's address."""
 
@@ -39,7 +39,7 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
     """
     required = ("POD_NAMESPACE", "VIRT_LAUNCHER_IMAGE")
     problems = [f"{name} is not set" for name in required if not environment.get(name)]
-    port = environment.get("HEALTH_PORT") or "8080"
+    port = environment.get("HEALTH_PORT") or "8443"
     if not (port.isascii() and port.isdigit() and 0 < int(port) < 65536):
         problems.append(f"HEALTH_PORT {port!r} is not a port")
     try:

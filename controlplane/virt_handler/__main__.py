@@ -19,13 +19,15 @@ from kubevirt_api.names import CONTROL_PLANE_IMAGE, LAUNCHER_ROLE, ROLE
 from controlplane.api.objects.lease import lease_name
 from controlplane.api.objects.resources import API_SERVICE, POD, VIRTUAL_MACHINE_INSTANCE, Key
 from controlplane.api.objects.vmi.instance import VirtualMachineInstanceStatus
+from controlplane.api.version import KUBEVIRT_VERSION
 from controlplane.engine.backoff import BackOff
 from controlplane.engine.clock import SystemClock
 from controlplane.engine.ports import Json
 from controlplane.engine.read_your_writes import ReadYourWritesApi, ReadYourWritesCache
 from controlplane.engine.runner import Runner
 from controlplane.engine.work_queue import WorkQueue
-from controlplane.http_server.health import Health
+from controlplane.http_server.health import Health, tls_context
+from controlplane.http_server.metrics_page import MetricsPage
 from controlplane.hypervisor.connection import open_connection, register_event_loop, socket_uri
 from controlplane.kube.client import Client, Selection
 from controlplane.kube.credentials import CredentialsError, load
@@ -42,6 +44,7 @@ from controlplane.virt_handler.api_endpoint.guest_info import GuestInfo
 from controlplane.virt_handler.api_endpoint.power import PowerRequests
 from controlplane.virt_handler.api_endpoint.server import ApiEndpoint, EndpointTls
 from controlplane.virt_handler.api_endpoint.serving_certificate import SelfSignedPair, make_self_signed_pair
+from controlplane.virt_handler.guest_statistics import GuestStatistics
 from controlplane.virt_handler.incoming.reconciler import IncomingReconciler
 from controlplane.virt_handler.incoming.world import Action as IncomingAction
 from controlplane.virt_handler.incoming.world import World as IncomingWorld
@@ -145,7 +148,15 @@ class Handler:
             client, Selection(API_SERVICE, field_selector=API_SERVICE_SELECTOR), self._clock
         )
         self._api_services.subscribe(lambda _unused, __, after: use_client_ca(self._endpoint_tls, after))
-        self._health = Health(settings.port, self._metrics.registry, self._missing_parts, address=settings.address)
+        self._statistics = GuestStatistics(settings.node, self._registry.statistics)
+        self._metrics.registry.register(self._statistics)
+        self._health = Health(
+            settings.port,
+            MetricsPage(self._metrics.registry, self._statistics.refresh),
+            self._missing_parts,
+            tls_context(pair.certificate, pair.key),
+            address=settings.address,
+        )
         self._heartbeat = self._make_heartbeat()
         self._recovery = NodeRecovery(
             self._registry,
@@ -172,6 +183,12 @@ class Handler:
 
     async def run(self) -> None:
         """Serve until cancelled."""
+        self._metrics.version(KUBEVIRT_VERSION)
+        self._metrics.gauge(
+            "kubevirt_virt_handler_ready_status",
+            "Indication for a virt-handler that is ready to serve requests.",
+            lambda: float(not self._missing_parts()),
+        )
         self._metrics.gauge("virtops_launchers", "Launcher Pods of this node", lambda: len(self._registry))
         self._metrics.gauge(
             "virtops_launchers_connected", "Launchers with a connection", lambda: self._registry.connected

@@ -25,8 +25,8 @@ class Settings:
     pod_name: str = ""
     """The holder of the Lease."""
     log_level: str = "INFO"
-    port: int = 8080
-    """Health and metrics, plain HTTP."""
+    port: int = 8443
+    """Health and metrics, HTTPS."""
     address: str = ""
     """The address of health, metrics and the endpoint for virt-api; "": all. The role sets the Pod's address."""
     endpoint_port: int = PORT
@@ -51,7 +51,7 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
     """
     problems = [f"{name} is not set" for name in ("NODE_NAME", "POD_NAMESPACE") if not environment.get(name)]
     ports = {
-        "HEALTH_PORT": environment.get("HEALTH_PORT", "8080"),
+        "HEALTH_PORT": environment.get("HEALTH_PORT", "8443"),
         "ENDPOINT_PORT": environment.get("ENDPOINT_PORT", f"{PORT}"),
     }
     for name, port in ports.items():

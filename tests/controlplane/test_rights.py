@@ -67,7 +67,7 @@ RIGHTS: dict[str, Json] = {
             "virt-api": {
                 "securityContext": CONFINED,
                 "downward_api": OF_ITSELF,
-                "ports": [{"name": "https", "containerPort": 8443}],
+                "ports": [{"name": "metrics", "containerPort": 8443}],
             },
         },
     },
@@ -79,7 +79,7 @@ RIGHTS: dict[str, Json] = {
             "virt-controller": {
                 "securityContext": CONFINED,
                 "downward_api": OF_ITSELF_AND_ITS_NODE,
-                "ports": [{"name": "health", "containerPort": 8080}],
+                "ports": [{"name": "metrics", "containerPort": 8443}],
             },
         },
     },
@@ -91,7 +91,7 @@ RIGHTS: dict[str, Json] = {
             "virt-handler": {
                 "securityContext": CONFINED,
                 "downward_api": OF_ITSELF_AND_ITS_NODE,
-                "ports": [{"name": "health", "containerPort": 8080}, {"name": "endpoint", "containerPort": 8186}],
+                "ports": [{"name": "metrics", "containerPort": 8443}, {"name": "endpoint", "containerPort": 8186}],
                 "volumeMounts": [
                     {"name": "node", "mountPath": "/run/virtops/node", "readOnly": True},
                     {"name": "migration", "mountPath": "/run/virtops/migration"},

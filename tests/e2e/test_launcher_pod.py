@@ -87,7 +87,7 @@ def test_the_processes_of_a_launcher_have_no_capability(cluster: Cluster) -> Non
 def test_libvirt_clients_are_not_root_and_root_processes_have_no_token(cluster: Cluster) -> None:
     rows = {row for node in cluster.nodes for row in cluster.on_node(node, OURS).splitlines()}
 
-    assert rows == {"virt_handler 60107 False False 1 2 True True 8080 8186", "virt_node 0 True True 0 0 False False"}
+    assert rows == {"virt_handler 60107 False False 1 2 True True 8186 8443", "virt_node 0 True True 0 0 False False"}
 
 
 def test_user_data_reaches_the_guest_and_no_environment(cluster: Cluster) -> None:

@@ -43,7 +43,9 @@ def test_patching_running_to_true_boots_the_guest_with_its_user_data(cirros: Clu
 
 def test_the_leader_counts_it_in_its_metrics(cirros: Cluster) -> None:
     output = [
-        cirros.kubectl("get", "--raw", f"/api/v1/namespaces/kubevirt/pods/{pod['metadata']['name']}:8080/proxy/metrics")
+        cirros.kubectl(
+            "get", "--raw", f"/api/v1/namespaces/kubevirt/pods/https:{pod['metadata']['name']}:8443/proxy/metrics"
+        )
         for pod in cirros.list("pods", "-n", "kubevirt", "-l", "kubevirt.io=virt-controller")
     ]
 

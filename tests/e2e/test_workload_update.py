@@ -73,7 +73,7 @@ def outdated(cluster: Cluster) -> int:
     labelled = len(cluster.list("vmi", "-n", "default", "-l", LABEL))
     shown = 0.0
     for pod in cluster.list("pods", "-n", "kubevirt", "-l", "kubevirt.io=virt-controller"):
-        path = f"/api/v1/namespaces/kubevirt/pods/{pod['metadata']['name']}:8080/proxy/metrics"
+        path = f"/api/v1/namespaces/kubevirt/pods/https:{pod['metadata']['name']}:8443/proxy/metrics"
         shown += sum(map(float, METRIC.findall(cluster.kubectl("get", "--raw", path))))
     return counted if counted == labelled == shown else -1
 

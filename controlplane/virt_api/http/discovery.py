@@ -34,7 +34,7 @@ def answer(route: DocumentRoute) -> Response:
 
 def _paths(_unused: str) -> Json:
     roots = [f"/apis/{GROUP}", *(f"/apis/{GROUP}/{version}" for version in VERSIONS)]
-    return {"paths": ["/apis", *roots, "/healthz", "/openapi/v2", "/openapi/v3", "/version"]}
+    return {"paths": ["/apis", *roots, "/healthz", "/metrics", "/openapi/v2", "/openapi/v3", "/version"]}
 
 
 def _groups(_unused: str) -> Json:

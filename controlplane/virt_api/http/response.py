@@ -75,6 +75,11 @@ def text(value: str) -> Response:
     return Response(body=value.encode(), content_type="text/plain")
 
 
+def metrics(page: bytes) -> Response:
+    """Respond with a page of metrics."""
+    return Response(body=page, content_type="text/plain")
+
+
 def accepted() -> Response:
     """Respond 202 without a body, as KubeVirt does for what a controller carries out."""
     return Response(code=202)

@@ -89,7 +89,16 @@ _RESOURCES = frozenset(row.resource for row in TABLE)
 
 # Served without authentication: discovery and health, nothing about users' objects.
 Document = Literal[
-    "paths", "groups", "group", "resources", "version", "guestfs", "healthz", "openapi-v2", "openapi-v3", "schema"
+    "paths",
+    "groups",
+    "group",
+    "resources",
+    "version",
+    "guestfs",
+    "healthz",
+    "openapi-v2",
+    "openapi-v3",
+    "schema",
 ]
 
 DOCUMENTS: Mapping[str, Document] = {
@@ -106,6 +115,8 @@ DOCUMENTS: Mapping[str, Document] = {
     **{f"/apis/{GROUP}/{version}/healthz": "healthz" for version in VERSIONS},
     **{f"/openapi/v3/apis/{GROUP}/{version}": "schema" for version in VERSIONS},
 }
+
+METRICS = "/metrics"
 
 # Admission: the path names resource and stage; API servers call these, users do not.
 Stage = Literal["mutate", "validate", "evict", "migrate"]
@@ -133,6 +144,11 @@ class DocumentRoute:
 
 
 @dataclass(frozen=True, slots=True)
+class MetricsRoute:
+    """The metrics of this process."""
+
+
+@dataclass(frozen=True, slots=True)
 class WebhookRoute:
     """An admission path."""
 
@@ -156,15 +172,16 @@ class NoRoute:
     allow: tuple[str, ...] = ()
 
 
-Route = DocumentRoute | WebhookRoute | SubresourceRoute | NoRoute
+Route = DocumentRoute | MetricsRoute | WebhookRoute | SubresourceRoute | NoRoute
 _NOT_FOUND = NoRoute(404, "the server could not find the requested resource")
 
 
 def find_route(method: str, raw_path: str) -> Route:
     """Return the route of a request. raw_path is the escaped path without the query."""
-    if raw_path in DOCUMENTS:
-        is_allowed = method in {"GET", "HEAD"}
-        return DocumentRoute(DOCUMENTS[raw_path], _version_in(raw_path)) if is_allowed else _not_allowed("GET")
+    if raw_path in DOCUMENTS or raw_path == METRICS:
+        if method not in {"GET", "HEAD"}:
+            return _not_allowed("GET")
+        return MetricsRoute() if raw_path == METRICS else DocumentRoute(DOCUMENTS[raw_path], _version_in(raw_path))
     if raw_path in WEBHOOKS:
         return WebhookRoute(WEBHOOKS[raw_path]) if method == "POST" else _not_allowed("POST")
     segments = _segments(raw_path)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
@@ -24,7 +24,7 @@ from controlplane.virt_handler.launchers.pace import DomainLooks, Pauses, resync
 from controlplane.virt_handler.launchers.ports import Connection, Guest, NodeError
 from controlplane.virt_handler.launchers.record import LauncherRecord
 from controlplane.virt_handler.launchers.tools import Tools
-from controlplane.virt_handler.vmi.launcher_status import status_after_look
+from controlplane.virt_handler.vmi.launcher_status import is_guest_up, status_after_look
 from controlplane.virt_handler.vmi.ports import NoContact, VerbRefused
 
 log = logging.getLogger(__name__)
@@ -109,6 +109,17 @@ class LauncherConnection:
         """Look, and read the domain's description again. NoContact."""
         self.domain.note(())
         await self.refresh()
+
+    async def statistics(self) -> Mapping[str, object]:
+        """Read libvirt's counters of the guest; none while it is not up. NoContact."""
+        connection = self.require()
+        if not is_guest_up(self._record.status.state):
+            return {}
+        try:
+            guest = await connection.guest(self._record.vmi_uid)
+            return {} if guest is None else await guest.statistics()
+        except HypervisorError as error:
+            raise NoContact(str(error)) from error
 
     async def run_on_domain(self, call: Callable[[Guest], Awaitable[None]]) -> None:
         """Call the domain. VerbRefused when its state does not allow the call, NoContact."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
@@ -49,6 +49,8 @@ class Guest(Protocol):
     async def state(self) -> State: ...
 
     async def described(self, read: Callable[[str], Result]) -> Result: ...
+
+    async def statistics(self) -> Mapping[str, object]: ...
 
     async def ask_agent(self, command: str, seconds: int) -> str: ...
 

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 
 from msgspec import structs
 
@@ -18,11 +19,13 @@ from controlplane.engine.ports import Cache
 from controlplane.virt_handler.launchers.ports import NodeError
 from controlplane.virt_handler.launchers.session import Session
 from controlplane.virt_handler.launchers.tools import Tools
-from controlplane.virt_handler.vmi.ports import CannotLook
+from controlplane.virt_handler.vmi.ports import CannotLook, NoContact
 from controlplane.virt_handler.vmi.world import Launcher, NodeTrouble, Traces
 
 log = logging.getLogger(__name__)
 _AFTER_BUG_SECONDS = 5.0
+_STATISTICS_AT_ONCE = 8
+"""Each takes a thread and a few milliseconds."""
 
 
 class Registry:
@@ -83,6 +86,23 @@ class Registry:
         return {
             session.record.pod.vmi_key for session in self._sessions.values() if session.record.pod.vmi_key is not None
         }
+
+    async def statistics(self) -> dict[Key, Mapping[str, object]]:
+        """Return libvirt's counters of each guest that is up and whose launcher answers, by its VMI's key."""
+        found: dict[Key, Mapping[str, object]] = {}
+        limit = asyncio.Semaphore(_STATISTICS_AT_ONCE)
+
+        async def read(session: Session, key: Key) -> None:
+            async with limit:
+                with suppress(NoContact):
+                    if counters := await session.connection.statistics():
+                        found[key] = counters
+
+        async with asyncio.TaskGroup() as group:
+            for session in self._sessions.values():
+                if (key := session.record.pod.vmi_key) is not None and session.record.status.is_connected:
+                    group.create_task(read(session, key))
+        return found
 
     async def run(self) -> None:
         """Run the sessions until cancelled."""

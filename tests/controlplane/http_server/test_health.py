@@ -6,15 +6,19 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
+from datetime import timedelta
 
 import aiohttp
 import pytest
 from prometheus_client import CollectorRegistry
 
 from controlplane.engine.plan import Outcome
-from controlplane.http_server.health import Health
+from controlplane.http_server.health import Health, tls_context
+from controlplane.http_server.metrics_page import MetricsPage
 from controlplane.process.metrics import Metrics
+from controlplane.tls.certificates import Subject, make_self_signed
 from tests.controlplane.asked_over_http import fetch, free_port
 
 
@@ -29,9 +33,11 @@ async def url(missing: list[str]) -> AsyncIterator[str]:
     metrics = Metrics()
     metrics.gauge("virtops_launchers", "Launchers", lambda: 3)
     metrics.observed("vmi", Outcome(error=ValueError("x")), 0.2)
-    health = Health(port, metrics.registry, lambda: missing, address="127.0.0.1")
+    pair = make_self_signed(Subject("virt-handler", "server", ("node-1",)), time.time(), timedelta(days=1))
+    tls = tls_context(pair.certificate, pair.key)
+    health = Health(port, MetricsPage(metrics.registry), lambda: missing, tls, address="127.0.0.1")
     await health.start()
-    yield f"http://127.0.0.1:{port}"
+    yield f"https://127.0.0.1:{port}"
     await health.close()
 
 
@@ -56,7 +62,7 @@ async def test_frequent_requests_render_the_metrics_once(url: str, monkeypatch: 
         rendered.append(registry)
         return b"some text"
 
-    monkeypatch.setattr("controlplane.http_server.health.generate_latest", render)
+    monkeypatch.setattr("controlplane.http_server.metrics_page.generate_latest", render)
 
     pages = await asyncio.gather(*(fetch(f"{url}/metrics") for _unused in range(20)))
 
@@ -77,7 +83,7 @@ async def test_an_unknown_path_is_404(url: str) -> None:
 
 async def test_only_reading_methods_are_allowed(url: str) -> None:
     async with aiohttp.ClientSession() as session:
-        async with session.post(f"{url}/healthz") as response:
+        async with session.post(f"{url}/healthz", ssl=False) as response:
             assert (response.status, response.headers["Allow"]) == (405, "GET, HEAD")
-        async with session.head(f"{url}/healthz") as response:
+        async with session.head(f"{url}/healthz", ssl=False) as response:
             assert response.status == 200

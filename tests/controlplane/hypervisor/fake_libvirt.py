@@ -26,6 +26,8 @@ VIR_CONNECT_DOMAIN_EVENT_AGENT_LIFECYCLE_STATE_CONNECTED
 VIR_CONNECT_CLOSE_REASON_ERROR VIR_CONNECT_CLOSE_REASON_EOF VIR_CONNECT_CLOSE_REASON_KEEPALIVE
 VIR_CONNECT_CLOSE_REASON_CLIENT
 VIR_DOMAIN_START_PAUSED VIR_DOMAIN_SHUTDOWN_ACPI_POWER_BTN VIR_DOMAIN_DESTROY_GRACEFUL
+VIR_CONNECT_GET_ALL_DOMAINS_STATS_NOWAIT VIR_DOMAIN_STATS_CPU_TOTAL VIR_DOMAIN_STATS_BALLOON VIR_DOMAIN_STATS_VCPU
+VIR_DOMAIN_STATS_INTERFACE VIR_DOMAIN_STATS_BLOCK
 """
 
 
@@ -63,8 +65,19 @@ class Domain:
         self.failure: libvirtError | None = None
         self.agent_calls: list[tuple[str, Any, int]] = []
 
+        self.counters: dict[str, object] | None = None
+
     def name(self) -> str:
         return self._name
+
+    def connect(self) -> Domain:
+        return self
+
+    def domainListGetStats(  # noqa: N802
+        self, domains: list[Domain], groups: int, flags: int
+    ) -> list[tuple[Domain, dict[str, object]]]:
+        self._act(flags, self.numbers)
+        return [] if self.counters is None else [(domains[0], self.counters)]
 
     def createWithFlags(self, flags: int) -> None:  # noqa: N802
         self._act(flags, (self._binding.VIR_DOMAIN_RUNNING, self._binding.VIR_DOMAIN_RUNNING_BOOTED))

@@ -65,3 +65,14 @@ async def test_the_agent_has_a_deadline_for_the_time(on_fake: OnFake) -> None:
         ("timeout", 5, 0),
         ("time", {"seconds": 1_700_000_000, "nseconds": 250_000_000}, 0),
     ]
+
+
+@pytest.mark.parametrize(("counters", "expected"), [({"cpu.time": 5}, {"cpu.time": 5}), (None, {})])
+async def test_statistics_do_not_wait_for_another_call(
+    on_fake: OnFake, counters: dict[str, object] | None, expected: dict[str, object]
+) -> None:
+    domain = Domain(on_fake.libvirt)
+    domain.counters = counters
+
+    assert await on_fake.domain.Domain(domain, "web").statistics() == expected
+    assert domain.flags == [on_fake.libvirt.VIR_CONNECT_GET_ALL_DOMAINS_STATS_NOWAIT]

@@ -429,7 +429,7 @@ def test_metrics_can_be_restricted_while_virt_api_stays_open() -> None:
 
     rules = allowed(control_plane_metrics_from=sources)
 
-    health = [rule for name in ("virt-controller", "virt-handler") for rule in rules[name] if is_of(rule, "health")]
+    health = [rule for name in ("virt-controller", "virt-handler") for rule in rules[name] if is_of(rule, "metrics")]
     assert [rule["from"] for rule in health] == [sources, sources]
     assert "from" not in rules["virt-api"][0]
 

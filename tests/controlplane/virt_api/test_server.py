@@ -277,6 +277,8 @@ async def test_old_tls_is_refused(served: Served) -> None:
     ("method", "path", "code"),
     [
         ("GET", "/healthz", 200),
+        ("GET", "/metrics", 200),
+        ("PUT", "/metrics", 405),
         ("GET", "/nothing", 404),
         ("DELETE", "/healthz", 405),
         ("PUT", START.replace("/web/", "/x/../web/"), 404),

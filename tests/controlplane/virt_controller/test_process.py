@@ -244,7 +244,7 @@ async def test_a_replica_is_ready_when_every_list_is_complete(api: LateApi) -> N
     api.set(NODE, ONE, a_node(**{QUARANTINED: "maintenance"}))
     api.hold("list", NODE)
     port = free_port()
-    url = f"http://127.0.0.1:{port}"
+    url = f"https://127.0.0.1:{port}"
     async with running(api, replace(SETTINGS, port=port)) as virt_controller:
         await virt_controller.settle()
         assert await fetch(f"{url}/readyz") == (503, "waiting for nodes\n")
@@ -272,7 +272,7 @@ async def test_only_the_leader_counts_outdated_vmis(api: LateApi, leads: bool) -
         if leads:
             await virt_controller.until_leading()
         await virt_controller.settle()
-        shown = (await fetch(f"http://127.0.0.1:{port}/metrics"))[1]
+        shown = (await fetch(f"https://127.0.0.1:{port}/metrics"))[1]
     assert f"kubevirt_vmi_number_of_outdated {1.0 if leads else 0.0}" in shown.splitlines()
 
 
@@ -282,7 +282,7 @@ async def test_reconciles_and_phase_transitions_are_counted(api: LateApi) -> Non
     async with running(api, replace(SETTINGS, port=port)) as virt_controller:
         await virt_controller.until(lambda: api.only(POD))
         await virt_controller.settle()
-        shown = (await fetch(f"http://127.0.0.1:{port}/metrics"))[1]
+        shown = (await fetch(f"https://127.0.0.1:{port}/metrics"))[1]
     assert 'virtops_reconcile_passes_total{controller="vm",result="ok"}' in shown
     assert 'kubevirt_vmi_phase_transition_time_from_creation_seconds_count{phase="Scheduling"}' in shown
 

@@ -133,6 +133,7 @@ class FakeGuest:
         self.descriptions = 0
         """How often its XML was read."""
         self.agent: FakeAgent | None = None
+        self.counters: Mapping[str, object] | HypervisorError = {"cpu.time": 1}
         self.times: list[float] = []
         """What its clock was set to."""
 
@@ -202,6 +203,11 @@ class FakeGuest:
     async def described(self, read: Callable[[str], Result]) -> Result:
         self.descriptions += 1
         return read(self._xml if self.agent is None else self._xml.replace("</domain>", f"{AGENTS_CHANNEL}</domain>"))
+
+    async def statistics(self) -> Mapping[str, object]:
+        if isinstance(self.counters, HypervisorError):
+            raise self.counters
+        return self.counters
 
     async def ask_agent(self, command: str, seconds: int) -> str:
         if self.agent is None:

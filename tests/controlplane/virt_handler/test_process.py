@@ -203,7 +203,7 @@ async def test_a_control_plane_node_is_unschedulable(stage: Stage) -> None:
 
 async def test_it_is_ready_with_complete_caches_and_virt_node(stage: Stage) -> None:
     port = free_port()
-    url = f"http://127.0.0.1:{port}"
+    url = f"https://127.0.0.1:{port}"
     stage.settings = replace(stage.settings, port=port)
     stage.api.set(NODE, NODE_KEY, {"status": {"allocatable": {TUN: "1"}}})
     stage.api.hold("list", POD)

@@ -17,7 +17,7 @@ def test_node_and_namespace_are_enough() -> None:
     assert (settings.node, settings.namespace, settings.port, settings.log_level) == (
         "node-1",
         "kubevirt",
-        8080,
+        8443,
         "INFO",
     )
     assert settings.node_socket == "/run/virtops/node/virt-node.sock"

@@ -11,6 +11,8 @@ from collections.abc import AsyncIterator, Callable
 import pytest
 
 from controlplane.api.objects.resources import Key
+from controlplane.domain.state import Life, State
+from controlplane.hypervisor.errors import HypervisorError
 from controlplane.links.node.messages import Masquerade, PodInterface
 from controlplane.virt_handler.launchers import registry as registry_module
 from controlplane.virt_handler.launchers.ports import LauncherSocket, NodeError
@@ -19,8 +21,8 @@ from controlplane.virt_handler.launchers.session import Session
 from controlplane.virt_handler.launchers.tools import Tools
 from controlplane.virt_handler.vmi.ports import CannotLook, NoContact, OperationInputs
 from controlplane.virt_handler.vmi.world import NodeTrouble, PrepareNetwork, Traces
-from tests.controlplane.virt_handler.builders import POD_UID, VMI_UID, a_vmi, pod_object
-from tests.controlplane.virt_handler.fakes import FakeCache, FakeClock, FakeLibvirtd, until
+from tests.controlplane.virt_handler.builders import POD_UID, VMI_UID, a_vmi, domain_text, pod_object
+from tests.controlplane.virt_handler.fakes import FakeCache, FakeClock, FakeGuest, FakeLibvirtd, until
 from tests.controlplane.virt_handler.launchers.session_stage import FakeNode
 from tests.support.tasks import cancel_task
 
@@ -261,3 +263,17 @@ async def test_a_bug_triggered_by_one_launcher_costs_only_its_own_connection(
     stage.pods.put(pod_object("bad"))
     await until(lambda: stage.node.bugs["bad"] >= 3, "other attempts")
     await stage.connect()
+
+
+async def test_statistics_are_those_of_the_guests_that_are_up_and_answer(stage: Stage) -> None:
+    await stage.connect()
+    assert await stage.registry.statistics() == {}, "no guest yet"
+
+    guest = await stage.session.connection.require().define(domain_text())
+    assert isinstance(guest, FakeGuest)
+    guest.become(State(Life.RUNNING, "booted"), "started")
+    await stage.session.connection.refresh()
+    assert await stage.registry.statistics() == {VMI: {"cpu.time": 1}}
+
+    guest.counters = HypervisorError("no answer")
+    assert await stage.registry.statistics() == {}

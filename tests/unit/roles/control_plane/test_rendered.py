@@ -148,13 +148,16 @@ def test_the_monitor_scrapes_a_port_of_the_components_that_it_selects(
     made: list[dict[str, Any]], pods: dict[str, Any]
 ) -> None:
     (monitor,) = (item["spec"] for item in made if item["kind"] == "PodMonitor")
-    (expression,) = monitor["selector"]["matchExpressions"]
-    (endpoint,) = monitor["podMetricsEndpoints"]
+    (service,) = (item["spec"] for item in made if item["metadata"]["name"] == "kubevirt-prometheus-metrics")
+    (endpoint,), (port,) = monitor["podMetricsEndpoints"], service["ports"]
+    labelled = {name for name, pod in pods.items() if "prometheus.kubevirt.io" in pod["metadata"]["labels"]}
 
-    for name in expression["values"]:
-        pod = pods[name.removeprefix("virt-")]
-        assert pod["metadata"]["labels"][expression["key"]] == name
-        assert endpoint["port"] in [port["name"] for port in pod["spec"]["containers"][0]["ports"]]
+    assert labelled == {"api", "controller", "handler"}
+    assert monitor["selector"]["matchLabels"] == service["selector"] == {"prometheus.kubevirt.io": "true"}
+    for name in labelled:
+        ports = pods[name]["spec"]["containers"][0]["ports"]
+        assert {"name": endpoint["port"], "containerPort": 8443} in ports
+    assert (port["port"], port["targetPort"], endpoint["scheme"]) == (443, endpoint["port"], "https")
 
 
 def test_the_role_never_writes_the_contents_of_a_secret(made: list[dict[str, Any]]) -> None:
