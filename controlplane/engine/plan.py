@@ -77,7 +77,10 @@ class Reconciler(Protocol[WorldT, ActionT, StatusT]):
     def decide(self, world: WorldT) -> Plan[ActionT]: ...
 
     async def apply(self, world: WorldT, action: ActionT) -> None:
-        """Carry out one action, without decisions. Raises ApiError."""
+        """Carry out one action, without decisions. Raises ApiError.
+
+        A patch names the observed uid and resourceVersion: a stale cache would repeat a write.
+        """
 
     def derive_status(self, world: WorldT, problem: RefusedStep[ActionT] | None) -> StatusT | None:
         """Derive the status; None if it is already written."""

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""All controllers of virt-controller, and the indexes that they need. A new controller is one folder and one row."""
+"""All controllers of virt-controller, and the indexes that they need. README.md says how to add one."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ READ_ONLY = (LEASE, PERSISTENT_VOLUME_CLAIM)
 
 
 def _selections(namespace: str) -> tuple[Selection, ...]:
-    """Return the kinds that are listed and watched. The role's RBAC rules allow exactly these."""
+    """Return the kinds that are listed and watched. The role's RBAC rules allow exactly the process's watches."""
     return (
         Selection(VIRTUAL_MACHINE),
         Selection(VIRTUAL_MACHINE_INSTANCE),

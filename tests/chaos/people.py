@@ -18,7 +18,7 @@ from tests.e2e.machines import a_vm
 
 STRATEGIES = ("Always", "Always", "RerunOnFailure", "Manual", "Once", "Halted")
 NAMES = tuple(f"m{number}" for number in range(5))
-SET, BARE, NAMESPACE = "crowd", "bare", "default"
+SET, BARE, USERS_NAMESPACE = "crowd", "bare", "default"
 VERBS = ("start", "stop", "restart")
 ON_A_GUEST = ("pause", "unpause", "reset", "softreboot", "freeze", "unfreeze")
 IN_A_HURRY: dict[str, dict[str, Any]] = {
@@ -58,7 +58,7 @@ class People:
     def leave(self) -> None:
         """Delete everything."""
         self.journal.note("delete all", ends=("vmirs/" + SET, "vmi/" + BARE, *(f"vm/{name}" for name in NAMES)))
-        self.cluster.kubectl("delete", "vmirs,vm,vmi", "--all", "-n", NAMESPACE, "--timeout=180s")
+        self.cluster.kubectl("delete", "vmirs,vm,vmi", "--all", "-n", USERS_NAMESPACE, "--timeout=180s")
 
     def _deeds(self) -> Iterable[tuple[Callable[[], None], int]]:
         return (
@@ -97,7 +97,7 @@ class People:
         self._call("virtualmachineinstances", name, self.dice.choice(ON_A_GUEST))
 
     def _call(self, of: str, name: str, verb: str, body: dict[str, Any] | None = None) -> None:
-        path = f"/apis/subresources.kubevirt.io/v1/namespaces/{NAMESPACE}/{of}/{name}/{verb}"
+        path = f"/apis/subresources.kubevirt.io/v1/namespaces/{USERS_NAMESPACE}/{of}/{name}/{verb}"
         short = "vm" if of == "virtualmachines" else "vmi"
         # A soft reboot without an agent presses the power button: after a crash, virt-handler no longer knows the
         # reason.
@@ -142,16 +142,20 @@ class People:
             self._kubectl(f"{how} pod of vmi/{name}", ends, "delete", "pod", "-l", label, "--wait=false", *by_force)
             return
         result = self.cluster.try_kubectl(
-            "get", "pod", "-n", NAMESPACE, "-l", label, "-o", "name", QUICK
+            "get", "pod", "-n", USERS_NAMESPACE, "-l", label, "-o", "name", QUICK
         ).stdout.split()
         for pod in (line.removeprefix("pod/") for line in result[:1]):
-            body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": pod, "namespace": NAMESPACE}}
-            path = f"/api/v1/namespaces/{NAMESPACE}/pods/{pod}/eviction"
+            body = {
+                "apiVersion": "policy/v1",
+                "kind": "Eviction",
+                "metadata": {"name": pod, "namespace": USERS_NAMESPACE},
+            }
+            path = f"/api/v1/namespaces/{USERS_NAMESPACE}/pods/{pod}/eviction"
             self._kubectl(f"evict pod of vmi/{name}", ends, "create", "--raw", path, "-f", "-", given=json.dumps(body))
 
     def _kubectl(self, what: str, ends: Iterable[str], *words: str, given: str | None = None) -> None:
         self.journal.note(what, ends=ends)
-        where = () if "--raw" in words else ("-n", NAMESPACE)
+        where = () if "--raw" in words else ("-n", USERS_NAMESPACE)
         done = self.cluster.try_kubectl(*words, *where, QUICK, given=given)
         if done.returncode != 0:
             self.journal.answer(done.stderr.strip(), is_surprise=USUAL.search(done.stderr) is None)

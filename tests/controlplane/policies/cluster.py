@@ -30,16 +30,26 @@ from tests.controlplane.policies.pod_rows import (
     launcher,
     plain,
 )
-from tests.controlplane.policies.replay import LEASES, NAMESPACE, NODES, PODS, VMIS, Facts, Json, Replay, Request
+from tests.controlplane.policies.replay import (
+    INSTALL_NAMESPACE,
+    LEASES,
+    NODES,
+    PODS,
+    VMIS,
+    Facts,
+    Json,
+    Replay,
+    Request,
+)
 from tests.controlplane.virt_api.test_manifests import render
 
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
 WHERE = {
-    "ServiceAccount": f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts",
+    "ServiceAccount": f"/api/v1/namespaces/{INSTALL_NAMESPACE}/serviceaccounts",
     "ClusterRole": f"{RBAC}/clusterroles",
     "ClusterRoleBinding": f"{RBAC}/clusterrolebindings",
-    "Role": f"{RBAC}/namespaces/{NAMESPACE}/roles",
-    "RoleBinding": f"{RBAC}/namespaces/{NAMESPACE}/rolebindings",
+    "Role": f"{RBAC}/namespaces/{INSTALL_NAMESPACE}/roles",
+    "RoleBinding": f"{RBAC}/namespaces/{INSTALL_NAMESPACE}/rolebindings",
     "ValidatingAdmissionPolicy": "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies",
     "ValidatingAdmissionPolicyBinding": "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings",
 }
@@ -99,7 +109,7 @@ def manifest(name: str) -> Json:
 def install(send: Replay) -> None:
     for kind in KINDS:
         send.admin("POST", CRDS, crd(kind))
-    send.admin("POST", "/api/v1/namespaces", {"metadata": {"name": NAMESPACE}})
+    send.admin("POST", "/api/v1/namespaces", {"metadata": {"name": INSTALL_NAMESPACE}})
     for template in ("rbac-controller", "rbac-handler", "node-restriction", "launcher-pods"):
         for body in render(f"{template}.yaml.j2"):
             send.admin("POST", WHERE[body["kind"]], body)

@@ -24,10 +24,10 @@ from controlplane.links.node.messages import KvmFinding
 from controlplane.virt_handler.migration.peer import CERTIFICATE
 from controlplane.virt_handler.node import labels as node
 from controlplane.virt_handler.vmi.status import derive_status
-from tests.controlplane.policies.replay import LEASES, NAMESPACE, NODES, VMIS, Facts, Json, Request, Who
+from tests.controlplane.policies.replay import INSTALL_NAMESPACE, LEASES, NODES, VMIS, Facts, Json, Request, Who
 from tests.controlplane.virt_handler.builders import RUNNING, a_launcher, a_pod, a_world, observed, seen
 
-HANDLER = Who(f"system:serviceaccount:{NAMESPACE}:{HANDLER_ACCOUNT}", node="node-1")
+HANDLER = Who(f"system:serviceaccount:{INSTALL_NAMESPACE}:{HANDLER_ACCOUNT}", node="node-1")
 CAPTURED = HANDLER.unbound
 NOBODYS = Who(HANDLER.user).unbound
 """virt-handler with a token that names no node."""
@@ -143,7 +143,7 @@ def first_lease(**metadata: Any) -> Json:
 
 OWN, LEADERS = f"{LEASES}/{lease_name('node-1')}", f"{LEASES}/virt-controller"
 BEAT = {"spec": {"holderIdentity": "pod", "leaseDurationSeconds": 40, "renewTime": "2026-01-01T00:00:00.000000Z"}}
-ONLY_OWN = f"may only write the Lease {NAMESPACE}/virt-handler-node-1"
+ONLY_OWN = f"may only write the Lease {INSTALL_NAMESPACE}/virt-handler-node-1"
 NO_NOTES = "nothing but the times and the holder of its Lease"
 
 LEASE_ROWS: dict[str, Row] = {
@@ -171,7 +171,7 @@ LEASE_ROWS: dict[str, Row] = {
         ONLY_OWN,
     ),
     "a Lease of its name elsewhere": (
-        Request(CAPTURED, "POST", LEASES.replace(f"/{NAMESPACE}/", "/default/"), lease("virt-handler-node-1")),
+        Request(CAPTURED, "POST", LEASES.replace(f"/{INSTALL_NAMESPACE}/", "/default/"), lease("virt-handler-node-1")),
         ONLY_OWN,
     ),
     "its Lease, by a token without a node": patch(OWN, BEAT, "names no node", NOBODYS),

@@ -16,9 +16,9 @@ from controlplane.api.objects.kubevirt import KubeVirtConfiguration
 from controlplane.api.objects.owner import owner_reference
 from controlplane.virt_controller.vmi.launcher_pod import build_launcher_pod
 from tests.controlplane.policies.handler_rows import HANDLER, Row
-from tests.controlplane.policies.replay import NAMESPACE, NODES, PODS, VMIS, Facts, Json, Request, Who
+from tests.controlplane.policies.replay import INSTALL_NAMESPACE, NODES, PODS, VMIS, Facts, Json, Request, Who
 
-CONTROLLER = Who(f"system:serviceaccount:{NAMESPACE}:{CONTROLLER_ACCOUNT}")
+CONTROLLER = Who(f"system:serviceaccount:{INSTALL_NAMESPACE}:{CONTROLLER_ACCOUNT}")
 EDITOR = Who("erin", groups=("system:authenticated",))
 """A user with Kubernetes' ClusterRole edit in the namespace of the VMIs."""
 ROOT = Who("root").unbound

@@ -22,11 +22,11 @@ Json = dict[str, Any]
 Facts = Mapping[str, Json]
 """The objects that rows refer to, as the API server has them, by path."""
 
-NAMESPACE = "virt"
+INSTALL_NAMESPACE = "virt"
 """The namespace of the control plane."""
 PODS = "/api/v1/namespaces/default/pods"
 NODES = "/api/v1/nodes"
-LEASES = f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases"
+LEASES = f"/apis/coordination.k8s.io/v1/namespaces/{INSTALL_NAMESPACE}/leases"
 VMIS = "/apis/kubevirt.io/v1/namespaces/default/virtualmachineinstances"
 
 _TYPES = {

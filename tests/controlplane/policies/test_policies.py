@@ -48,7 +48,7 @@ from tests.controlplane.policies.pod_rows import (
     launcher,
     plain,
 )
-from tests.controlplane.policies.replay import NAMESPACE, NODES, PODS, VMIS, Answer, Facts, Replay, Request, Who
+from tests.controlplane.policies.replay import INSTALL_NAMESPACE, NODES, PODS, VMIS, Answer, Facts, Replay, Request, Who
 
 pytestmark = pytest.mark.component
 
@@ -154,7 +154,7 @@ def test_the_api_server_reports_no_warnings_about_the_policies(send: Replay) -> 
 
 def test_a_token_that_the_kubelet_requests_names_its_node(send: Replay) -> None:
     """The rows use impersonation. This test uses real tokens: one bound to a Pod of the node, one unbound."""
-    pods = f"/api/v1/namespaces/{NAMESPACE}/pods"
+    pods = f"/api/v1/namespaces/{INSTALL_NAMESPACE}/pods"
     pod = plain("virt-handler")
     pod["spec"] |= {"nodeName": "node-1", "serviceAccountName": "kubevirt-handler"}
     created = send.admin("POST", pods, pod)

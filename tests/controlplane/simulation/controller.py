@@ -35,7 +35,7 @@ from controlplane.virt_controller.vm.reconciler import VmReconciler
 from tests.controlplane.simulation.answers import Request, View
 from tests.controlplane.simulation.configuration import Configuration
 from tests.controlplane.simulation.controller_promises import broken_promise
-from tests.controlplane.simulation.listing import NAMESPACE
+from tests.controlplane.simulation.listing import INSTALL_NAMESPACE
 from tests.controlplane.simulation.process import Process, Queue
 from tests.support.calls import CallingApi
 from tests.support.clock import WrongClock
@@ -81,15 +81,16 @@ def vm_reconciler(**parts: Any) -> VmReconciler:
     )
 
 
+_MACHINES = (VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE)
 SIMULATED = {
-    "vm": VIRTUAL_MACHINE,
-    "vmi": VIRTUAL_MACHINE_INSTANCE,
-    "replicaset": VIRTUAL_MACHINE_INSTANCE_REPLICA_SET,
-    "migration": VIRTUAL_MACHINE_INSTANCE_MIGRATION,
-    "orphan": VIRTUAL_MACHINE_INSTANCE_MIGRATION,
-    "node": NODE,
+    "vm": _MACHINES,
+    "vmi": _MACHINES,
+    "replicaset": (VIRTUAL_MACHINE_INSTANCE_REPLICA_SET,),
+    "migration": (VIRTUAL_MACHINE_INSTANCE_MIGRATION,),
+    "orphan": (VIRTUAL_MACHINE_INSTANCE, VIRTUAL_MACHINE_INSTANCE_MIGRATION),
+    "node": (NODE,),
 }
-"""The simulated controllers, each only where the store has its kind."""
+"""The simulated controllers, and the kinds whose keys may need one. It runs in the worlds that have all of them."""
 
 
 class Controller(Process):
@@ -120,7 +121,7 @@ class Controller(Process):
             api=ReadYourWritesApi(CallingApi(store), self.overlays),
             clock=clock,
             events=self.recorded,
-            settings=Settings(namespace=NAMESPACE, launcher_image="launcher"),
+            settings=Settings(namespace=INSTALL_NAMESPACE, launcher_image="launcher"),
             configuration=configuration,
             node_labels=lambda _name: ALIKE,
         )
@@ -134,7 +135,7 @@ class Controller(Process):
     def _add_controllers(self, deps: Dependencies, rng: random.Random) -> None:
         """Build and connect the controllers as the process does."""
         watched = {*self.overlays, *deps.read_only}
-        self._controllers = [item for item in CONTROLLERS if SIMULATED.get(item.name) in self.overlays]
+        self._controllers = [item for item in CONTROLLERS if self._has_kinds_of(item.name)]
         for controller in self._controllers:
             self.work[controller.name] = (Queue(rng), controller.build(deps))
         for controller in self._controllers:
@@ -154,13 +155,12 @@ class Controller(Process):
         vms, vmis = self.overlays[VIRTUAL_MACHINE], self.overlays[VIRTUAL_MACHINE_INSTANCE]
         return View(vms.get(key), vmis.get(key), since)
 
+    def _has_kinds_of(self, name: str) -> bool:
+        return name in SIMULATED and self.overlays.keys() >= set(SIMULATED[name])
+
     def keys(self, work: str) -> Iterable[Key]:
-        if work == "node":
-            return sorted(self.overlays[NODE].keys())
-        if work == "migration":
-            return sorted(self.overlays[VIRTUAL_MACHINE_INSTANCE_MIGRATION].keys())
-        keys = (self.overlays[item].keys() for item in (VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE))
-        return sorted({key for some in keys for key in some})
+        none: frozenset[Key] = frozenset()
+        return sorted(none.union(*(self.overlays[resource].keys() for resource in SIMULATED[work])))
 
     def raw(self, resource: Resource, key: Key) -> bytes | None:
         return self.overlays[resource].get(key) if resource in self.overlays else None

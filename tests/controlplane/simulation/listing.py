@@ -11,13 +11,13 @@ from controlplane.api.objects.resources import LEASE, Key
 from tests.controlplane.simulation.answers import Request
 from tests.support.store import Json, Store
 
-NAMESPACE = "kubevirt"
+INSTALL_NAMESPACE = "kubevirt"
 EVERY_SECONDS, DURATION_SECONDS = 30.0, 120
 """Of a heartbeat in the simulation: less often than by default, to save steps."""
 
 
 def lease_key(node: str) -> Key:
-    return Key(NAMESPACE, f"virt-handler-{node}")
+    return Key(INSTALL_NAMESPACE, f"virt-handler-{node}")
 
 
 def is_listed(node: Json) -> bool:

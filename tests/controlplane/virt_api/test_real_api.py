@@ -59,7 +59,7 @@ from tests.support.tasks import cancel_task
 pytestmark = pytest.mark.component
 
 ROOT = Path(__file__).parents[3]
-NAMESPACE = "virt"
+INSTALL_NAMESPACE = "virt"
 CLOCK = SystemClock()
 GROUP = "/apis/subresources.kubevirt.io/v1"
 SERVICE_ACCOUNT = Resource("", "v1", "serviceaccounts", "ServiceAccount")
@@ -121,11 +121,11 @@ async def install(lab: Lab, directory: Path) -> dict[str, Path]:
     port = free_port(str(lab.describe().addresses.host))
     (directory / "port").write_text(str(port))
     async with a_client(lab.kubeconfig) as client:
-        await post(client, "/api/v1/namespaces", {"metadata": {"name": NAMESPACE}})
+        await post(client, "/api/v1/namespaces", {"metadata": {"name": INSTALL_NAMESPACE}})
         for kind in KINDS:
             await post(client, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", crd(kind))
         service = {"metadata": {"name": "virt-api"}, "spec": {"ports": [{"name": "https", "port": 443}]}}
-        await post(client, f"/api/v1/namespaces/{NAMESPACE}/services", service)
+        await post(client, f"/api/v1/namespaces/{INSTALL_NAMESPACE}/services", service)
         for template in ("rbac-api", "rbac-controller", "secrets", "apiservice", "webhooks"):
             for body in render(f"{template}.yaml.j2"):
                 await post(client, collection(body), body)
@@ -158,7 +158,7 @@ async def publish(client: Client, host: str, port: int) -> None:
         "ports": [{"name": "https", "port": port}],
         "endpoints": [{"addresses": [host], "conditions": {"ready": True}}],
     }
-    await post(client, f"/apis/discovery.k8s.io/v1/namespaces/{NAMESPACE}/endpointslices", endpoints)
+    await post(client, f"/apis/discovery.k8s.io/v1/namespaces/{INSTALL_NAMESPACE}/endpointslices", endpoints)
 
 
 async def post(client: Client, path: str, body: dict[str, Any]) -> dict[str, Any]:
@@ -181,7 +181,7 @@ async def post(client: Client, path: str, body: dict[str, Any]) -> dict[str, Any
 
 async def account(client: Client, lab: Lab, name: str, directory: Path) -> Path:
     """Write a kubeconfig with a token of the service account."""
-    path = f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts/{name}/token"
+    path = f"/api/v1/namespaces/{INSTALL_NAMESPACE}/serviceaccounts/{name}/token"
     token = await post(client, path, {"spec": {"expirationSeconds": 3600}})
     config = yaml.safe_load(lab.kubeconfig.read_text())
     config["users"] = [{"name": "u", "user": {"token": token["status"]["token"]}}]
@@ -203,7 +203,7 @@ def processes(lab: Lab, accounts: dict[str, Path]) -> Iterator[None]:
     environment = {
         **os.environ,
         "PYTHONPATH": f"{ROOT}:{ROOT / 'plugins' / 'module_utils'}",
-        "POD_NAMESPACE": NAMESPACE,
+        "POD_NAMESPACE": INSTALL_NAMESPACE,
         "LISTEN_ADDRESS": str(lab.describe().addresses.host),
         "LISTEN_PORT": (accounts["api"].parent / "port").read_text(),
         # The lab's API server presents a client certificate to webhooks; other clients are refused.
@@ -232,7 +232,7 @@ def processes(lab: Lab, accounts: dict[str, Path]) -> Iterator[None]:
 async def keep_certificates(kubeconfig: str) -> None:
     """Run the certificate loop of virt-controller's leader with its account."""
     async with a_client(Path(kubeconfig)) as client:
-        await run_certificates(client, NAMESPACE, CLOCK)
+        await run_certificates(client, INSTALL_NAMESPACE, CLOCK)
 
 
 async def wait_served(lab: Lab, directory: Path) -> None:
@@ -420,15 +420,15 @@ def test_kubectl_discovers_the_group(installed: Installed) -> None:
 
 
 async def test_a_renewed_serving_pair_is_used_at_once(client: Client, vm: dict[str, Any]) -> None:
-    secret = await client.get(SECRET, Key(NAMESPACE, SECRET_NAME))
-    await client.patch(SECRET, Key(NAMESPACE, SECRET_NAME), {"data": {"tls.crt": None, "tls.key": None}})
+    secret = await client.get(SECRET, Key(INSTALL_NAMESPACE, SECRET_NAME))
+    await client.patch(SECRET, Key(INSTALL_NAMESPACE, SECRET_NAME), {"data": {"tls.crt": None, "tls.key": None}})
 
-    cache = WatchCache(client, Selection(SECRET, NAMESPACE), CLOCK)
+    cache = WatchCache(client, Selection(SECRET, INSTALL_NAMESPACE), CLOCK)
     changed = asyncio.Event()
     cache.subscribe(lambda *_unused: changed.set())
     running = asyncio.create_task(cache.run())
     async with asyncio.timeout(20):
-        while not (raw := cache.get(Key(NAMESPACE, SECRET_NAME))) or b"tls.crt" not in raw:
+        while not (raw := cache.get(Key(INSTALL_NAMESPACE, SECRET_NAME))) or b"tls.crt" not in raw:
             changed.clear()
             await changed.wait()
     running.cancel()
@@ -441,12 +441,12 @@ async def test_deleted_secrets_are_recreated_while_the_old_pair_stays_in_use(
     installed: Installed, client: Client, vm: dict[str, Any]
 ) -> None:
     """With the rights of virt-controller's account, which may create these two Secrets and no others."""
-    authority, serving = Key(NAMESPACE, AUTHORITY_SECRET), Key(NAMESPACE, SECRET_NAME)
+    authority, serving = Key(INSTALL_NAMESPACE, AUTHORITY_SECRET), Key(INSTALL_NAMESPACE, SECRET_NAME)
     old = {key: await client.get(SECRET, key) for key in (authority, serving)}
     for key, secret in old.items():
         await client.delete(SECRET, key, uid=secret["metadata"]["uid"])
 
-    cache = WatchCache(client, Selection(SECRET, NAMESPACE), CLOCK)
+    cache = WatchCache(client, Selection(SECRET, INSTALL_NAMESPACE), CLOCK)
     changed = asyncio.Event()
     cache.subscribe(lambda *_unused: changed.set())
     running = asyncio.create_task(cache.run())
@@ -464,9 +464,9 @@ async def test_deleted_secrets_are_recreated_while_the_old_pair_stays_in_use(
         again = await controller.ensure(SECRET, authority)
         assert again["data"] == json.loads(raw)["data"], "one that exists stays as it is"
         with pytest.raises(Forbidden):
-            await controller.ensure(SECRET, Key(NAMESPACE, "another"))
+            await controller.ensure(SECRET, Key(INSTALL_NAMESPACE, "another"))
         with pytest.raises(Forbidden):
-            await controller.create(SECRET, NAMESPACE, {"metadata": {"name": AUTHORITY_SECRET}})
+            await controller.create(SECRET, INSTALL_NAMESPACE, {"metadata": {"name": AUTHORITY_SECRET}})
 
 
 async def test_the_spec_of_a_vmi_cannot_be_changed_by_users(installed: Installed, client: Client) -> None:

@@ -18,9 +18,9 @@ from tests.controlplane.kube.late_api import LateApi, settle, until
 from tests.controlplane.kube.virtual import VirtualTime
 from tests.support.tasks import cancel_task
 
-NAMESPACE = "kubevirt"
+INSTALL_NAMESPACE = "kubevirt"
 SETTINGS = Settings(
-    namespace=NAMESPACE,
+    namespace=INSTALL_NAMESPACE,
     launcher_image="registry.example/launcher:1",
     image_pull_secrets=("pull",),
     pod_name="virt-controller-1",
@@ -47,7 +47,7 @@ class Running:
         await until(holds, self.task)
 
     async def until_leading(self) -> None:
-        await self.until(lambda: self.api.find(LEASE, Key(NAMESPACE, COMPONENT)))
+        await self.until(lambda: self.api.find(LEASE, Key(INSTALL_NAMESPACE, COMPONENT)))
 
     async def settle(self) -> None:
         await settle()

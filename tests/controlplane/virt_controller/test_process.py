@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -40,8 +41,9 @@ from controlplane.virt_controller.workload_update.controller import GATHER_SECON
 from tests.controlplane.asked_over_http import fetch, free_port
 from tests.controlplane.kube.fake_api import Json
 from tests.controlplane.kube.late_api import LateApi
+from tests.controlplane.virt_api.test_manifests import render
 from tests.controlplane.virt_controller.data_volumes import DISK, SPEC
-from tests.controlplane.virt_controller.running import NAMESPACE, SERVED, SETTINGS, WEB, running
+from tests.controlplane.virt_controller.running import INSTALL_NAMESPACE, SERVED, SETTINGS, WEB, running
 from tests.controlplane.virt_controller.watched_cluster import Enqueued
 
 WATCHED = (
@@ -56,6 +58,12 @@ WATCHED = (
 )
 ONE, TWO = Key("", "node-1"), Key("", "node-2")
 GUEST: Json = {"domain": {"memory": {"guest": "64Mi"}}}
+WATCH_PATH = re.compile(
+    r"/apis?(/(?P<group>[^/]+\.[^/]+|apps))?/v[^/]+(/namespaces/(?P<namespace>[^/]+))?/(?P<plural>[a-z]+)"
+)
+NAMED = re.compile(r"fieldSelector=metadata\.name%3D([^&]+)")
+Watched = tuple[str, str, str, str]
+"""API group, namespace, plural, and the name of the only object; "" for all."""
 LONG_AGO = "20200101T000000Z"
 
 
@@ -128,7 +136,7 @@ async def test_a_pod_is_created_and_deleted_once_while_the_watch_of_pods_is_late
 
 async def test_a_pod_follows_settings_configuration_and_quarantine(api: LateApi) -> None:
     emulated = {"configuration": {"developerConfiguration": {"useEmulation": True}}}
-    api.set(KUBEVIRT, Key(NAMESPACE, "kubevirt"), {"spec": emulated})
+    api.set(KUBEVIRT, Key(INSTALL_NAMESPACE, "kubevirt"), {"spec": emulated})
     api.set(NODE, ONE, a_node(**{QUARANTINED: "maintenance"}))
     api.set(VIRTUAL_MACHINE, WEB, a_vm())
     async with running(api) as virt_controller:
@@ -194,7 +202,7 @@ async def test_a_vm_waits_for_its_data_volume_once_cdi_is_installed(api: LateApi
 
 async def test_a_node_whose_lease_expired_is_not_schedulable(api: LateApi) -> None:
     lease = {"spec": {"leaseDurationSeconds": 2, "renewTime": "2026-01-01T00:00:00Z"}}
-    api.set(LEASE, Key(NAMESPACE, lease_name(ONE.name)), lease)
+    api.set(LEASE, Key(INSTALL_NAMESPACE, lease_name(ONE.name)), lease)
     api.set(NODE, ONE, a_node())
     async with running(api) as virt_controller:
         await virt_controller.until(lambda: api.writes("secrets"))
@@ -211,7 +219,7 @@ def _is_schedulable(api: LateApi, node: Key) -> bool:
 
 
 async def test_the_kubevirt_object_is_deployed(api: LateApi) -> None:
-    key = Key(NAMESPACE, "kubevirt")
+    key = Key(INSTALL_NAMESPACE, "kubevirt")
     api.set(KUBEVIRT, key, {"spec": {}})
     async with running(api) as virt_controller:
         await virt_controller.until(lambda: (api.find(KUBEVIRT, key) or {}).get("status"))
@@ -220,27 +228,41 @@ async def test_the_kubevirt_object_is_deployed(api: LateApi) -> None:
     assert (kubevirt["status"]["phase"], kubevirt["status"]["operatorVersion"]) == ("Deployed", VERSION)
 
 
-async def test_watches_are_as_narrow_as_the_rbac_rules(api: LateApi) -> None:
-    """By namespace or selector: RBAC refuses a list of all Leases."""
+def rbac_rules(*verbs: str) -> set[Watched]:
+    """Return what the role's manifests let virt-controller read with all of these verbs."""
+    return {
+        (group, manifest["metadata"].get("namespace", ""), plural, name)
+        for manifest in render("rbac-controller.yaml.j2", control_plane_namespace=INSTALL_NAMESPACE)
+        for rule in manifest.get("rules", ())
+        if set(verbs) <= set(rule["verbs"])
+        for group in rule["apiGroups"]
+        for plural in rule["resources"]
+        for name in rule.get("resourceNames", [""])
+    }
+
+
+def as_rule(path: str, query: str) -> Watched:
+    """Return the rule that a request needs to be allowed."""
+    group, namespace, plural = WATCH_PATH.fullmatch(path).group("group", "namespace", "plural")  # type: ignore[union-attr]
+    name = NAMED.search(query)
+    return group or "", namespace or "", plural, name[1] if name else ""
+
+
+async def test_the_rbac_rules_allow_exactly_the_watches(api: LateApi) -> None:
+    """RBAC would refuse any other, such as one of all Leases."""
+    api.set(CUSTOM_RESOURCE_DEFINITION, Key("", DEFINITION), SERVED)
     async with running(api) as virt_controller:
         await virt_controller.until_leading()
         await virt_controller.settle()
-    watched = api.watched()
-    narrowed = {path for path, queries in watched.items() if "Selector" in str(queries) or "/namespaces/" in path}
-    assert narrowed - {path for path in narrowed if "/secrets" in path or "registration" in path} == {
-        "/api/v1/pods",
-        "/api/v1/events",
-        f"/apis/kubevirt.io/v1/namespaces/{NAMESPACE}/kubevirts",
-        f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases",
-        "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
-    }
-    assert "labelSelector=kubevirt.io%3Dvirt-launcher" in str(watched["/api/v1/pods"])
+    watched = {as_rule(path, query) for path, queries in api.watched().items() for query in queries}
+    assert watched == rbac_rules("list", "watch") == rbac_rules("list") | rbac_rules("watch")
+    assert "labelSelector=kubevirt.io%3Dvirt-launcher" in str(api.watched()["/api/v1/pods"])
 
 
 async def test_a_replica_is_ready_when_every_list_is_complete(api: LateApi) -> None:
     """Leader or not; the body of /readyz names the missing list."""
     lease = {"spec": {"holderIdentity": "another", "leaseDurationSeconds": 15, "renewTime": "2026-01-01T00:00:00Z"}}
-    api.set(LEASE, Key(NAMESPACE, "virt-controller"), lease)
+    api.set(LEASE, Key(INSTALL_NAMESPACE, "virt-controller"), lease)
     api.set(NODE, ONE, a_node(**{QUARANTINED: "maintenance"}))
     api.hold("list", NODE)
     port = free_port()
@@ -263,7 +285,7 @@ async def test_only_the_leader_counts_outdated_vmis(api: LateApi, leads: bool) -
     """Both replicas are scraped, and dashboards show the sum."""
     if not leads:
         lease = {"spec": {"holderIdentity": "another", "leaseDurationSeconds": 15, "renewTime": "2026-01-01T00:00:00Z"}}
-        api.set(LEASE, Key(NAMESPACE, "virt-controller"), lease)
+        api.set(LEASE, Key(INSTALL_NAMESPACE, "virt-controller"), lease)
     for name, image in (("old", "launcher:0"), ("new", SETTINGS.launcher_image)):
         status = {"phase": "Running", "nodeName": "node-1", "launcherContainerImageVersion": image}
         api.set(VIRTUAL_MACHINE_INSTANCE, Key("default", name), {"spec": {}, "status": status})
@@ -289,7 +311,7 @@ async def test_reconciles_and_phase_transitions_are_counted(api: LateApi) -> Non
 
 # what the API server sends arrives at the runners
 
-KUBEVIRT_KEY = Key(NAMESPACE, "kubevirt")
+KUBEVIRT_KEY = Key(INSTALL_NAMESPACE, "kubevirt")
 DELAYS: dict[str, float] = {}
 
 

@@ -39,7 +39,7 @@ from tests.controlplane.virt_api.test_manifests import render
 pytestmark = pytest.mark.component
 
 ROOT = Path(__file__).parents[3]
-NAMESPACE = "virt"
+INSTALL_NAMESPACE = "virt"
 VM = {
     "apiVersion": "kubevirt.io/v1",
     "kind": "VirtualMachine",
@@ -97,7 +97,7 @@ class Cluster:
             **os.environ,
             "PYTHONPATH": f"{ROOT}:{ROOT / 'plugins' / 'module_utils'}",
             "KUBECONFIG": str(self.account),
-            "POD_NAMESPACE": NAMESPACE,
+            "POD_NAMESPACE": INSTALL_NAMESPACE,
             "POD_NAME": name,
             "VIRT_LAUNCHER_IMAGE": "localhost/virtops/virt-launcher:0.1.0",
             "HEALTH_PORT": str(free_port()),
@@ -129,10 +129,10 @@ def cluster(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Iterato
         created.create(*map(crd, KINDS))
         wait("the CRDs are established", partial(are_established, lab.api()), seconds=300)
         lab.up(0)  # A garbage collector that starts before the CRDs orphans dependents for half a minute.
-        created.kubectl("create", "namespace", NAMESPACE)
+        created.kubectl("create", "namespace", INSTALL_NAMESPACE)
         templates = ("rbac-controller", "secrets", "node-restriction", "launcher-pods")
         created.create(*(body for template in templates for body in render(f"{template}.yaml.j2")))
-        token = created.kubectl("-n", NAMESPACE, "create", "token", "kubevirt-controller").strip()
+        token = created.kubectl("-n", INSTALL_NAMESPACE, "create", "token", "kubevirt-controller").strip()
         kubeconfig = yaml.safe_load(lab.kubeconfig.read_text())
         kubeconfig["users"] = [{"name": "u", "user": {"token": token}}]
         kubeconfig["contexts"][0]["context"]["user"] = "u"
@@ -211,7 +211,7 @@ def test_a_standby_takes_over_when_the_leader_leaves(cluster: Cluster) -> None:
 def test_a_node_with_an_expired_lease_is_not_schedulable(cluster: Cluster) -> None:
     labels = {"kubevirt.io/schedulable": "true", "zone": "a"}
     cluster.kubectl("create", "-f", "-", body=named("v1", "Node", "silent", labels=labels))
-    lease = named("coordination.k8s.io/v1", "Lease", "virt-handler-silent", namespace=NAMESPACE)
+    lease = named("coordination.k8s.io/v1", "Lease", "virt-handler-silent", namespace=INSTALL_NAMESPACE)
     spec = {"holderIdentity": "pod", "leaseDurationSeconds": 1, "renewTime": "2999-01-01T00:00:00.000000Z"}
     cluster.kubectl("create", "-f", "-", body={**lease, "spec": spec})
     with cluster.controller("one"):

@@ -16,7 +16,7 @@ import pytest
 from kubevirt_api.names import CONTROL_PLANE_IMAGE, OUTDATED_LAUNCHER, SCHEDULABLE
 
 from tests.controlplane.virt_api.test_manifests import render
-from tests.controlplane.virt_controller.test_real_api import NAMESPACE, Cluster, cluster
+from tests.controlplane.virt_controller.test_real_api import INSTALL_NAMESPACE, Cluster, cluster
 from tests.controlplane.virt_controller.test_real_migration import VMI, come_up
 
 __all__ = ["cluster"]
@@ -29,7 +29,7 @@ MIGRATABLE = {"type": "LiveMigratable", "reason": "", "message": ""}
 
 def apply(cluster: Cluster, **options: Any) -> None:
     """Apply the KubeVirt object as the role does."""
-    (body,) = render("kubevirt.yaml.j2", control_plane_namespace=NAMESPACE, **options)
+    (body,) = render("kubevirt.yaml.j2", control_plane_namespace=INSTALL_NAMESPACE, **options)
     how = ("--server-side", "--field-manager=virtops.kubevirt", "--force-conflicts")
     cluster.kubectl("apply", *how, "-f", "-", body=body)
 
@@ -37,11 +37,13 @@ def apply(cluster: Cluster, **options: Any) -> None:
 def set_strategy(cluster: Cluster, *methods: str) -> None:
     """Write the strategy as a user does."""
     spec = {"workloadUpdateStrategy": {"workloadUpdateMethods": methods}}
-    cluster.kubectl("-n", NAMESPACE, "patch", "kubevirt/kubevirt", "--type=merge", "-p", json.dumps({"spec": spec}))
+    cluster.kubectl(
+        "-n", INSTALL_NAMESPACE, "patch", "kubevirt/kubevirt", "--type=merge", "-p", json.dumps({"spec": spec})
+    )
 
 
 def strategy_of(cluster: Cluster) -> dict[str, Any]:
-    kubevirt = json.loads(cluster.kubectl("-n", NAMESPACE, "get", "kubevirt/kubevirt", "-o", "json"))
+    kubevirt = json.loads(cluster.kubectl("-n", INSTALL_NAMESPACE, "get", "kubevirt/kubevirt", "-o", "json"))
     strategy: dict[str, Any] = kubevirt["spec"].get("workloadUpdateStrategy", {})
     return strategy
 
@@ -91,7 +93,7 @@ def test_vmis_in_an_outdated_launcher_are_migrated_or_evicted(cluster: Cluster) 
     cluster.kubectl("create", "-f", "-", body=node)
     with cluster.controller("two", **NEXT):
         counted = (f"--for=jsonpath={{{COUNT}}}=2", "--timeout=300s")
-        cluster.kubectl("-n", NAMESPACE, "wait", "kubevirt/kubevirt", *counted)
+        cluster.kubectl("-n", INSTALL_NAMESPACE, "wait", "kubevirt/kubevirt", *counted)
         # this is written last
         outdated = json.loads(cluster.kubectl("get", "vmi", "-l", OUTDATED_LAUNCHER, "-o", "json"))["items"]
         assert [vmi["metadata"]["name"] for vmi in outdated] == ["moves", "stays"]
@@ -105,6 +107,6 @@ def test_vmis_in_an_outdated_launcher_are_migrated_or_evicted(cluster: Cluster) 
         cluster.kubectl("wait", f"pod/{ended}", "--for=jsonpath={.metadata.deletionTimestamp}", "--timeout=300s")
         assert "deletionTimestamp" not in cluster.get("pod", source)["metadata"]
         began = "--for=jsonpath={.status.lastWorkloadEviction}"
-        cluster.kubectl("-n", NAMESPACE, "wait", "kubevirt/kubevirt", began, "--timeout=300s")
+        cluster.kubectl("-n", INSTALL_NAMESPACE, "wait", "kubevirt/kubevirt", began, "--timeout=300s")
     assert "SuccessfulCreate" in event_reasons(cluster, "moves")
     assert "SuccessfulEvict" in event_reasons(cluster, "stays")

@@ -13,6 +13,7 @@ from kubevirt_api.names import (
     CONTROL_PLANE_IMAGE,
     FURTHER_ATTEMPTS,
     MIGRATION_JOB,
+    OUTDATED_LAUNCHER,
     POOL_TEMPLATE,
     QUARANTINED,
     SCHEDULABLE,
@@ -62,6 +63,10 @@ def placed(**status: str) -> Json:
     return {"spec": {}, "status": {"phase": "Running", "nodeName": "node-1", **status}}
 
 
+def readable(**more: Any) -> Json:
+    return {**placed(), "spec": {"domain": {}}, **more}
+
+
 def on_disk(phase: str) -> Json:
     return {**placed(phase=phase), "spec": WITH_DISK}
 
@@ -78,6 +83,10 @@ def keys(controllers: str, key: Key) -> Enqueued:
 def cluster(monkeypatch: pytest.MonkeyPatch) -> WatchedCluster:
     """A VM and VMI without a node that name a disk, VMIs on nodes, migrations, a replica set and a pool."""
     monkeypatch.setattr(VmiReconciler, "vmi_of", lambda _self, pod: WEB if pod.name == "granted" else None)
+    return filled_cluster()
+
+
+def filled_cluster() -> WatchedCluster:
     cluster = WatchedCluster()
     for resource, key, body in (
         (NODE, NODE_1, {}),
@@ -96,25 +105,33 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> WatchedCluster:
     return cluster
 
 
-def put(resource: Resource, key: Key, body: Json) -> Callable[[WatchedCluster], Enqueued]:
+Change = Callable[[WatchedCluster], Enqueued]
+
+
+def put(resource: Resource, key: Key, body: Json) -> Change:
     return lambda cluster: cluster.put(resource, key, body)
 
 
-def remove(resource: Resource, key: Key) -> Callable[[WatchedCluster], Enqueued]:
+def remove(resource: Resource, key: Key) -> Change:
     return lambda cluster: cluster.remove(resource, key)
+
+
+def in_order(*changes: Change) -> Change:
+    """Make all changes; return what the last one enqueues."""
+    return lambda cluster: [change(cluster) for change in changes][-1]
 
 
 OF_MOVING = owned_by("VirtualMachineInstance", "moving")
 BOTH_MIGRATIONS = {("migration", "default/moves"), ("migration", "default/moved")}
-CHANGES: dict[str, tuple[Callable[[WatchedCluster], Enqueued], Enqueued]] = {
+CHANGES: dict[str, tuple[Change, Enqueued]] = {
     "a VM": (put(VM, WEB, {"spec": {}}), keys("vm", WEB)),
     "a VMI": (put(VMI, PLACED, placed(phase="Failed")), keys("vm vmi", PLACED) | keys("replicaset", WEB)),
     "a VMI with the same disk ends": (
-        lambda cluster: [cluster.put(VMI, PLACED, on_disk(phase)) for phase in ("Running", "Failed")][-1],
+        in_order(put(VMI, PLACED, on_disk("Running")), put(VMI, PLACED, on_disk("Failed"))),
         keys("vm vmi", PLACED) | keys("vmi replicaset", WEB),
     ),
     "a VMI with the same disk is deleted": (
-        lambda cluster: (cluster.put(VMI, PLACED, on_disk("Running")), cluster.remove(VMI, PLACED))[-1],
+        in_order(put(VMI, PLACED, on_disk("Running")), remove(VMI, PLACED)),
         keys("vm vmi", PLACED) | keys("vmi replicaset", WEB),
     ),
     "a Pod": (put(POD, POD_KEY, owned_by("VirtualMachineInstance")), keys("vmi", WEB)),
@@ -180,6 +197,30 @@ CHANGES: dict[str, tuple[Callable[[WatchedCluster], Enqueued], Enqueued]] = {
         put(VM, Key("default", "a"), owned_by("VirtualMachinePool")),
         keys("vm", Key("default", "a")) | keys("pool", WEB),
     ),
+    "the VMI of a member of a pool": (
+        in_order(put(VM, PLACED, owned_by("VirtualMachinePool")), put(VMI, PLACED, placed(phase="Failed"))),
+        keys("vm vmi", PLACED) | keys("pool replicaset", WEB),
+    ),
+    "a claim": (put(CLAIM, DISK_KEY, {}), BY_DISK),
+    "a DataVolume": (put(DATA_VOLUME, DISK_KEY, {}), BY_DISK),
+    "a Lease with another duration": (put(LEASE, LEASE_1, {"spec": {"leaseDurationSeconds": 5}}), {("node", "node-1")}),
+    "a migration while a launcher is outdated": (
+        in_order(
+            put(VMI, PLACED, readable(metadata={"labels": {OUTDATED_LAUNCHER: ""}})),
+            put(MIGRATION, Key("default", "job"), migration("", "db")),
+        ),
+        {("migration", "default/job"), *keys("evacuation", PLACED), *keys("workload-update", KUBEVIRT_KEY)},
+    ),
+    "the configuration while a migration waits": (
+        in_order(
+            put(VMI, PLACED, readable()),
+            put(MIGRATION, Key("default", "waits"), migration("Pending", "db")),
+            put(KUBEVIRT, KUBEVIRT_KEY, {"spec": {"configuration": {}}}),
+        ),
+        keys("kubevirt workload-update", KUBEVIRT_KEY)
+        | keys("vmi", WEB)
+        | {("quarantine", ""), ("migration", "default/waits")},
+    ),
     "the configuration": (
         put(KUBEVIRT, KUBEVIRT_KEY, {"spec": {"configuration": {"furtherAttempts": 1}}}),
         keys("kubevirt workload-update", KUBEVIRT_KEY) | keys("vmi", WEB) | {("quarantine", "")},
@@ -225,6 +266,16 @@ CHANGES: dict[str, tuple[Callable[[WatchedCluster], Enqueued], Enqueued]] = {
 def test_a_change_enqueues(cluster: WatchedCluster, change: str) -> None:
     apply, expected = CHANGES[change]
     assert apply(cluster) == expected
+
+
+@pytest.mark.usefixtures("cluster")
+def test_each_watch_enqueues_after_one_of_these_changes() -> None:
+    missing = set(WatchedCluster().watches)
+    for apply, _expected in CHANGES.values():
+        cluster = filled_cluster()
+        apply(cluster)
+        missing -= cluster.effective
+    assert not missing, "add a row to CHANGES for each"
 
 
 def test_a_removed_quarantine_enqueues_vmis_without_a_node(cluster: WatchedCluster) -> None:

@@ -5,6 +5,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -28,6 +31,7 @@ from controlplane.api.objects.resources import (
 )
 from controlplane.engine.read_your_writes import ReadYourWritesApi, ReadYourWritesCache
 from controlplane.kube.cache import Store
+from controlplane.virt_controller.controller import AnyController, KeysOf, Watch
 from controlplane.virt_controller.controllers import CONTROLLERS, INDEXES
 from controlplane.virt_controller.dependencies import Dependencies
 from controlplane.virt_controller.settings import Settings
@@ -58,6 +62,10 @@ class WatchedCluster:
         self.caches = {resource: ReadYourWritesCache(store) for resource, store in self.stores.items()}
         self.enqueued: Enqueued = set()
         """Controller and key."""
+        self.watches: list[str] = []
+        """Controller, kind and number of each watch."""
+        self.effective: set[str] = set()
+        """Those of them that returned a key."""
         self._version = 0
         no_api: Any = None
         self.deps = Dependencies(
@@ -73,7 +81,20 @@ class WatchedCluster:
         self.reconcilers = {controller.name: controller.build(self.deps) for controller in CONTROLLERS}
         for controller in CONTROLLERS:
             reconciler = self.reconcilers[controller.name]
-            controller.connect(self.deps, reconciler, self._enqueue(controller.name), is_watched=lambda _kind: True)
+            recorded = replace(controller, watches=partial(self._recorded, controller))
+            recorded.connect(self.deps, reconciler, self._enqueue(controller.name), is_watched=lambda _kind: True)
+
+    def _recorded(self, controller: AnyController, deps: Dependencies, reconciler: Any) -> Iterator[Watch]:
+        """Return the watches of a controller, which record what they return."""
+        for number, watch in enumerate(controller.watches(deps, reconciler), start=1):
+            name = f"{controller.name}: watch {number}, {watch.resource.kind}"
+            self.watches.append(name)
+            yield replace(watch, keys=partial(self._keys, name, watch.keys))
+
+    def _keys(self, watch: str, keys: KeysOf, key: Key, before: bytes | None, after: bytes | None) -> Iterator[Key]:
+        for affected in keys(key, before, after):
+            self.effective.add(watch)
+            yield affected
 
     def _enqueue(self, name: str) -> Any:
         return lambda key: self.enqueued.add((name, str(key)))
@@ -81,6 +102,7 @@ class WatchedCluster:
     def put(self, resource: Resource, key: Key, body: Json, uid: str = "") -> Enqueued:
         """Add or change an object; return what that enqueues."""
         self.enqueued.clear()
+        self.effective.clear()
         self._version += 1
         identity = {"name": key.name, "namespace": key.namespace, "uid": uid or f"uid-{key.name}"}
         meta = {**identity, **body.get("metadata", {}), "resourceVersion": str(self._version)}
@@ -90,5 +112,6 @@ class WatchedCluster:
     def remove(self, resource: Resource, key: Key) -> Enqueued:
         """Delete an object; return what that enqueues."""
         self.enqueued.clear()
+        self.effective.clear()
         self.stores[resource].remove(key)
         return set(self.enqueued)

@@ -31,7 +31,7 @@ from tests.controlplane.virt_handler.fakes import (
 )
 from tests.controlplane.virt_handler.node.virt_node import VirtNode
 from tests.controlplane.virt_handler.stage import Node
-from tests.controlplane.virt_handler.wired import NAMESPACE, POD_KEY, WEB, Stage
+from tests.controlplane.virt_handler.wired import INSTALL_NAMESPACE, POD_KEY, WEB, Stage
 
 
 @pytest.fixture
@@ -85,7 +85,9 @@ async def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pair: SelfSigne
     monkeypatch.chdir(tmp_path)
     directory, files, libvirtd = PodsDirectory("pods"), LauncherFiles(tmp_path / "pods"), FakeLibvirtd(VMI_UID)
     virt_node = VirtNode(directory, FakeNetwork(), FakeProc(tmp_path / "proc"))
-    settings = Settings(node=NAME, namespace=NAMESPACE, port=0, endpoint_port=0, address="127.0.0.1", pod_name="vh-1")
+    settings = Settings(
+        node=NAME, namespace=INSTALL_NAMESPACE, port=0, endpoint_port=0, address="127.0.0.1", pod_name="vh-1"
+    )
     monkeypatch.setattr(virt_handler, "dial_virt_node", lambda _path: virt_node.dial())
     monkeypatch.setattr(virt_handler, "_connect", libvirtd.connect)
     yield Stage(LateApi(), virt_node, files, libvirtd, settings, pair)

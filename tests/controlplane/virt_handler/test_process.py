@@ -55,7 +55,7 @@ from tests.controlplane.virt_api.served import DAY, an_authority, now
 from tests.controlplane.virt_handler.builders import NODE as NAME
 from tests.controlplane.virt_handler.builders import POD_UID, VMI_UID
 from tests.controlplane.virt_handler.fakes import LEASE_SECONDS
-from tests.controlplane.virt_handler.wired import NAMESPACE, NODE_KEY, WEB, Stage
+from tests.controlplane.virt_handler.wired import INSTALL_NAMESPACE, NODE_KEY, WEB, Stage
 
 KVM, TUN = "devices.kubevirt.io/kvm", "devices.kubevirt.io/tun"
 GUEST = Guest(NAME, VMI_UID, POD_UID)
@@ -132,7 +132,7 @@ async def test_the_node_is_schedulable_while_virt_handler_runs(stage: Stage) -> 
         assert "labels" not in stage.node["metadata"]
         await stage.virt_node.offer.update(NodeState(KvmFinding(is_usable=True), (TUN,), (TUN,), (TUN,)))
         await stage.until(lambda: stage.node["metadata"].get("labels", {}).get(SCHEDULABLE) == "true")
-        assert stage.api.find(LEASE, Key(NAMESPACE, lease_name(NAME))) is not None
+        assert stage.api.find(LEASE, Key(INSTALL_NAMESPACE, lease_name(NAME))) is not None
     assert stage.node["metadata"]["labels"][SCHEDULABLE] == "false"
 
 
@@ -228,7 +228,9 @@ async def test_virt_api_gets_answers_once_the_client_ca_is_read(launcher: Stage)
     )
     launcher.settings = replace(launcher.settings, endpoint_port=free_port())
     authority = an_authority("ours")
-    caller = issue(authority, Subject("virt-api", "client", (), role_uri(NAMESPACE, VIRT_API_CLIENT)), now(), DAY)
+    caller = issue(
+        authority, Subject("virt-api", "client", (), role_uri(INSTALL_NAMESPACE, VIRT_API_CLIENT)), now(), DAY
+    )
     async with launcher.running():
         await launcher.until(lambda: launcher.phase == "Running")
         with pytest.raises(aiohttp.ClientError):

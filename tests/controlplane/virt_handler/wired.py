@@ -26,7 +26,7 @@ from tests.controlplane.virt_handler.node.virt_node import VirtNode
 from tests.support.tasks import cancel_task
 
 WEB, POD_KEY, NODE_KEY = Key("default", "web"), Key("default", "pod"), Key("", NAME)
-NAMESPACE = "kubevirt"
+INSTALL_NAMESPACE = "kubevirt"
 TUN = "devices.kubevirt.io/tun"
 
 

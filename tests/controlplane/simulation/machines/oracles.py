@@ -72,7 +72,12 @@ class Oracles:
         """None of our processes writes a value that is already there."""
         idle, self._store.idle_writes = self._store.idle_writes, []
         return next(
-            (f"write rate: {actor} patches {what} with its own value" for actor, what in idle if actor in OURS), None
+            (
+                f"write rate: {actor} patches {what} with its own value: compare first, and name the resource_version"
+                for actor, what in idle
+                if actor in OURS
+            ),
+            None,
         )
 
     def _pauses_break(self) -> str | None:

@@ -38,7 +38,7 @@ from tests.controlplane.simulation.machines.truth import TIER
 from tests.controlplane.simulation.node import BAD_NODE_SELECTOR, DEAF, NO_KERNEL
 from tests.support.store import OVER, Json, Store
 
-NAMESPACE = "default"
+USERS_NAMESPACE = "default"
 IMPATIENT = 0.5
 """The share of machines with their own number of attempts."""
 TRIED_AGAIN = ("0", "2")
@@ -85,10 +85,10 @@ class People:
         """Do one random action; return it. Machines that are starting are chosen most."""
         self._store.actor = "user"
         if self._rng.random() < 0.3:
-            done = self.take_back(Key(NAMESPACE, self._rng.choice(self._names)))
+            done = self.take_back(Key(USERS_NAMESPACE, self._rng.choice(self._names)))
             if done != NOTHING:
                 return done
-        key = Key(NAMESPACE, self._rng.choice(self._names))
+        key = Key(USERS_NAMESPACE, self._rng.choice(self._names))
         if self._store.find(VIRTUAL_MACHINE, key) is None:
             return self._create_vmi(key) if self._rng.random() < 0.15 else self._create_vm(key)
         return self._rng.choices(self._doings, weights=self._weights)[0](key)

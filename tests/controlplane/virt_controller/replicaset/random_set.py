@@ -77,7 +77,9 @@ class SetPlay:
     def _look_for_idle_writes(self) -> None:
         for actor, what in self.store.idle_writes:
             if actor == "controller":
-                raise Breach(f"write rate: patches {what} with its own value")
+                raise Breach(
+                    f"write rate: patches {what} with its own value: compare first, and name the resource_version"
+                )
 
     def read(self) -> None:
         cache = self.rng.choice([*self.leader.caches.values(), *self.standby.caches.values()])

@@ -29,11 +29,13 @@ from controlplane.virt_handler.api_endpoint.server import ApiEndpoint, EndpointT
 from controlplane.virt_handler.api_endpoint.serving_certificate import SelfSignedPair
 from tests.controlplane.virt_api.served import DAY, an_authority, now
 
-NAMESPACE, NODE = "virt", "node-1"
+INSTALL_NAMESPACE, NODE = "virt", "node-1"
 QUESTION = Power(Guest(NODE, "vmi", "pod"), "pause")
 
 
-def a_caller(authority: KeyPair, uri: str = role_uri(NAMESPACE, VIRT_API_CLIENT), usage: Any = "client") -> KeyPair:
+def a_caller(
+    authority: KeyPair, uri: str = role_uri(INSTALL_NAMESPACE, VIRT_API_CLIENT), usage: Any = "client"
+) -> KeyPair:
     return issue(authority, Subject("virt-api/client", usage, (), uri), now(), DAY)
 
 
@@ -48,7 +50,7 @@ class Opened:
         self.answer: Answer = Done()
         self.may_end = asyncio.Event()
         self.may_end.set()
-        self.endpoint = ApiEndpoint(self.tls, NAMESPACE, {Power: self._answer})
+        self.endpoint = ApiEndpoint(self.tls, INSTALL_NAMESPACE, {Power: self._answer})
         self.port = 0
 
     async def _answer(self, asked: Power) -> Answer:
@@ -101,10 +103,10 @@ async def test_virt_api_gets_an_answer(opened: Opened) -> None:
     "uri",
     [
         "",
-        role_uri(NAMESPACE, "virt-api/server"),
-        role_uri(NAMESPACE, "virt-handler/client"),
+        role_uri(INSTALL_NAMESPACE, "virt-api/server"),
+        role_uri(INSTALL_NAMESPACE, "virt-handler/client"),
         role_uri("other", VIRT_API_CLIENT),
-        f"{role_uri(NAMESPACE, VIRT_API_CLIENT)}x",
+        f"{role_uri(INSTALL_NAMESPACE, VIRT_API_CLIENT)}x",
     ],
 )
 async def test_a_client_certificate_with_another_role_is_forbidden(opened: Opened, uri: str) -> None:
