@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The bytes that a migration sends. Whether a guest can migrate: virt_handler/vmi/test_status.py."""
+"""Whether a guest can migrate, and the bytes that its migration sends."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from controlplane.domain.migratable import LARGEST_IMAGE_BYTES, most_to_send
-from tests.controlplane.virt_handler.builders import a_vmi
+from controlplane.api.objects.decode import decode_vmi
+from controlplane.domain.migratable import LARGEST_IMAGE_BYTES, find_obstacle, most_to_send
+from tests.controlplane.virt_handler.builders import a_vmi, vmi_object
 
 MEMORY = {"memory": {"guest": "1Gi"}}
 
@@ -48,3 +49,33 @@ def test_the_most_bytes_that_a_migration_sends(
     disks = [{"name": volume["name"], "disk": {"bus": "virtio"}} for volume in volumes]
     vmi = a_vmi("Running", domain={**domain, "devices": {"disks": disks}}, volumes=volumes)
     assert most_to_send(vmi) == bytes_at_most
+
+
+@pytest.mark.parametrize(
+    ("modes", "can_migrate"),
+    [
+        pytest.param(["ReadWriteMany"], True, id="several nodes can mount it"),
+        pytest.param(["ReadWriteOnce", "ReadWriteMany"], True, id="among others"),
+        pytest.param(["ReadWriteOnce"], False, id="one node at a time"),
+        pytest.param([], False, id="not known yet"),
+    ],
+)
+@pytest.mark.parametrize(
+    "source",
+    [{"persistentVolumeClaim": {"claimName": "shop-data"}}, {"dataVolume": {"name": "shop-data"}}],
+    ids=["claim", "DataVolume"],
+)
+def test_a_claim_that_one_node_mounts_keeps_its_guest_there(
+    modes: list[str], can_migrate: bool, source: dict[str, Any]
+) -> None:
+    """The message is upstream's, and names the volume."""
+    body = vmi_object("Running", volumes=[{"name": "data", **source}])
+    body["status"]["volumeStatus"] = [
+        {"name": "data", "persistentVolumeClaimInfo": {"claimName": "shop-data", "accessModes": modes}}
+    ]
+    obstacle = find_obstacle(decode_vmi(body))
+    assert (obstacle is None) is can_migrate
+    if obstacle is not None:
+        assert obstacle.reason == "DisksNotLiveMigratable"
+        assert "PVC shop-data is not shared" in obstacle.message
+        assert obstacle.message.endswith("it is the claim of volume data")
