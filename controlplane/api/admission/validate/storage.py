@@ -85,15 +85,16 @@ def _shareable(disk: Disk, volumes: Iterable[Volume], path: str) -> Iterator[Pro
 def _boot_order(spec: VirtualMachineInstanceSpec, path: str) -> Iterator[Problem]:
     devices = spec.domain.devices
     taken: dict[int, str] = {}
-    orders = [(f"disks[{index}]", disk.boot_order) for index, disk in enumerate(devices.disks)]
-    orders += [(f"interfaces[{index}]", interface.boot_order) for index, interface in enumerate(devices.interfaces)]
-    for device, order in orders:
-        if order is not None and order in taken:
-            text = f"{excerpt(order)} is already used by {taken[order]}; boot orders must be unique"
-            where = below(path, f"domain.devices.{device}.bootOrder")
-            yield Problem(where, text, "FieldValueDuplicate")
-        elif order is not None:
-            taken[order] = device
+    listed = (("disk", "disks", devices.disks), ("interface", "interfaces", devices.interfaces))
+    for kind, field, entries in listed:
+        for index, device in enumerate(entries):
+            order, title = device.boot_order, f"{kind} {excerpt(device.name)}"
+            if order is not None and order in taken:
+                text = f"{excerpt(order)} is already used by {taken[order]}; give one of the two another number"
+                where = below(path, f"domain.devices.{field}[{index}].bootOrder")
+                yield Problem(where, text, "FieldValueDuplicate")
+            elif order is not None:
+                taken[order] = title
 
 
 def _volume(volume: Volume, path: str) -> Iterator[Problem]:

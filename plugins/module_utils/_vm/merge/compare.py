@@ -1,7 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Differences between two versions of an object, and equality of values. Quantities are compared as numbers. Pure."""
+"""Differences between two versions of an object, and equality of values. Quantities are compared as numbers, MAC
+addresses and UUIDs without their case. Pure.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +16,8 @@ if TYPE_CHECKING:
 
 _QUANTITY_KEYS = frozenset({"guest", "maxGuest", "pageSize", "capacity", "storage"})
 _QUANTITY_PARENTS = frozenset({"requests", "limits"})
+_HEX_KEYS = frozenset({"macAddress", "uuid"})
+"""Numbers in base 16 that have several spellings. Another one must not ask for a restart."""
 _SUFFIXES = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 _UNSTABLE = ("resourceVersion", "generation", "managedFields")
@@ -80,6 +84,8 @@ def is_equal(declared: Any, live: Any, path: tuple[str, ...]) -> bool:
     if path and (path[-1] in _QUANTITY_KEYS or (len(path) > 1 and path[-2] in _QUANTITY_PARENTS)):
         amount = quantity(declared)
         return amount is not None and amount == quantity(live)
+    if path and path[-1] in _HEX_KEYS and isinstance(declared, str) and isinstance(live, str):
+        return declared.lower().replace("-", ":") == live.lower().replace("-", ":")
     return False
 
 

@@ -59,7 +59,9 @@ class _Overlay:
             del merged[key]  # the server refuses, for example, two sources of one volume
         for key, value in above.items():
             if value is not None:
-                merged[key] = self.lay(merged.get(key), value, (*path, key))
+                laid = self.lay(merged.get(key), value, (*path, key))
+                if laid or key in merged or not _only_removes(value, (*path, key)):
+                    merged[key] = laid
             elif self._keep_nulls:
                 merged[key] = None
             else:
@@ -100,6 +102,15 @@ def removes(item: Any, path: Path) -> bool:
     """Tell whether an item of the list at `path` has nothing but None beside its key: it is to be removed."""
     rest = [value for key, value in item.items() if key != KEYS[path][0]] if isinstance(item, dict) else []
     return bool(rest) and all(value is None for value in rest)
+
+
+def _only_removes(value: Any, path: Path) -> bool:
+    """Tell whether a value has something and all of it is to be removed. Where it is absent it stays absent: an empty
+    mapping there would be a change.
+    """
+    if isinstance(value, dict):
+        return bool(value) and all(inner is None or _only_removes(inner, (*path, key)) for key, inner in value.items())
+    return isinstance(value, list) and bool(value) and path in KEYS and all(removes(item, path) for item in value)
 
 
 def has_removals(declared: Any) -> bool:

@@ -96,7 +96,7 @@ MALFORMED = [
     ),
     row("a lun", f"{DISK}/lun", {}, "not built"),
     row("bootOrder 0", f"{DISK}/bootOrder", 0, "from 1 to 1024"),
-    row("bootOrder of two devices", f"{NIC}/bootOrder", 1, "already used by disks[0]"),
+    row("bootOrder of two devices", f"{NIC}/bootOrder", 1, "already used by disk"),
     row("bus ide", f"{DISK}/disk/bus", "ide", "allowed: virtio, sata"),
     row("cdrom on virtio", DISK, {"name": "root", "cdrom": {"bus": "virtio"}}, "allowed: sata", at="[0].cdrom.bus"),
     row("read-only sata disk", f"{DISK}/disk", {"bus": "sata", "readonly": True}, "use bus virtio", at="disk.readonly"),

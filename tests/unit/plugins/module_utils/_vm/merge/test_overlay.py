@@ -25,11 +25,27 @@ def patch_of(live: dict[str, Any], declared: dict[str, Any]) -> dict[str, Any]:
         pytest.param({"a": None}, {"a": 1}, {"a": None}, id="null takes away"),
         pytest.param({"a": None}, {}, {}, id="null of what is not there is nothing"),
         pytest.param({"a": {"b": 1, "c": None}}, {}, {"a": {"b": 1}}, id="nulls are not sent into what is new"),
+        pytest.param({"labels": {"b": None}}, {}, {}, id="nulls make nothing around them"),
+        pytest.param({"a": {"b": {"c": None}, "rng": {}}}, {}, {"a": {"rng": {}}}, id="nor deeper"),
+        pytest.param({"labels": {"b": None}}, {"labels": {}}, {}, id="and an empty mapping stays"),
+        pytest.param(
+            {"spec": {"volumes": [{"name": "a", "emptyDisk": None}]}}, {"spec": {}}, {}, id="nor items that go"
+        ),
         pytest.param({"rng": {}}, {}, {"rng": {}}, id="an empty object switches something on"),
         pytest.param({"a": True}, {"a": 1}, {"a": True}, id="true is not one"),
         pytest.param({"a": ["x"]}, {"a": ["x", "y"]}, {"a": ["x"]}, id="plain lists are wholes"),
         pytest.param({"memory": {"guest": "1Gi"}}, {"memory": {"guest": "1024Mi"}}, {}, id="equal quantities"),
         pytest.param({"requests": {"cpu": 1}}, {"requests": {"cpu": "1000m"}}, {}, id="quantity as a number"),
+        pytest.param(
+            {"macAddress": "02-AA-bb-00-00-0C"}, {"macAddress": "02:aa:bb:00:00:0c"}, {}, id="an address is no text"
+        ),
+        pytest.param({"uuid": "5D307CA9-B3EF"}, {"uuid": "5d307ca9-b3ef"}, {}, id="nor is a UUID"),
+        pytest.param(
+            {"macAddress": "02:aa:bb:00:00:0d"},
+            {"macAddress": "02:aa:bb:00:00:0c"},
+            {"macAddress": "02:aa:bb:00:00:0d"},
+            id="another address",
+        ),
         pytest.param(
             {"labels": {"v": "1"}}, {"labels": {"v": "1.0"}}, {"labels": {"v": "1"}}, id="labels are no quantities"
         ),
