@@ -9,6 +9,7 @@ Limits of a single field's value are in controlplane.api.schema.bounds. Rules ov
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any
@@ -30,6 +31,10 @@ _NAMES: dict[type, str] = {
     list: "a list",
 }
 _GOT: dict[type, str] = {**_NAMES, bool: "a boolean", int: "a number"}
+_BYTES = re.compile(
+    r"\s*([0-9]{1,18}(?:\.[0-9]{1,9})?)\s*(?:([kmgtpe])i?b(?:yte)?s?|([kgtpe])i?)\s*", re.ASCII | re.IGNORECASE
+)
+"""How people write sizes elsewhere. A lone m is left out: 500 m may be thousandths."""
 DEEPEST = 64
 """Levels of nesting in a value whose shape we do not know."""
 
@@ -194,7 +199,16 @@ def _quantity(value: Any, path: str) -> Iterator[Problem]:
         try:
             quantity.parse(value)
         except quantity.QuantityError:
-            yield Problem(path, f"{excerpt(value)} is not a quantity; write e.g. 64M, 2Gi, 2 or 100m")
+            yield Problem(path, f"{excerpt(value)} is not a quantity; write {_meant(value)}")
+
+
+def _meant(value: str | int) -> str:
+    """Return quantities that were probably meant: 2GB is 2G or 2Gi."""
+    match = _BYTES.fullmatch(str(value))
+    if match is None:
+        return "e.g. 64M, 2Gi, 2 or 100m"
+    number, unit = match[1], (match[2] or match[3]).upper()
+    return f"{number}{unit.replace('K', 'k')} (powers of 1000) or {number}{unit}i (powers of 1024)"
 
 
 def _int_or_percent(value: Any, path: str) -> Iterator[Problem]:

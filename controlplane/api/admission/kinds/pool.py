@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from kubevirt_api.names import RESERVED_ANNOTATIONS
@@ -31,11 +31,13 @@ from controlplane.api.admission.validate.shared_claims import warn_of_shared_cla
 from controlplane.api.objects.kubevirt import KubeVirtConfiguration
 from controlplane.api.objects.meta import ObjectMeta
 from controlplane.api.objects.pool import PoolSelectionPolicy, VirtualMachinePool, VirtualMachinePoolSpec
+from controlplane.api.objects.vm import DataVolumeTemplate
 from controlplane.api.schema.openapi import Schema
 
 TEMPLATE = "spec.virtualMachineTemplate"
 LONGEST_NAME = 245
-"""Characters of a pool's name. The names of its VMs append a number."""
+"""Characters of a pool's name. The names of its VMs, and of their DataVolumes, append a number."""
+LONGEST_SUBDOMAIN = 253
 STRATEGIES = ("unmanaged", "opportunistic", "proactive")
 SELECTOR_IS_FIXED = "is immutable after creation; make another pool, and delete this one with its machines or without"
 
@@ -53,7 +55,19 @@ def _check(spec: VirtualMachinePoolSpec, configuration: KubeVirtConfiguration) -
     yield from check_machine(machine.template.spec, configuration, f"{inside}.spec")
     volumes, templates = machine.template.spec.volumes, f"{TEMPLATE}.spec.dataVolumeTemplates"
     yield from check_data_volume_templates(machine.data_volume_templates, volumes, templates)
+    yield from _check_numbered(machine.data_volume_templates, templates)
     yield from _check_strategies(spec)
+
+
+def _check_numbered(templates: Iterable[DataVolumeTemplate], path: str) -> Iterator[Problem]:
+    """Check that there is room for a number behind the names of DataVolumes."""
+    for index, template in enumerate(templates):
+        name = template.metadata.name
+        if LONGEST_NAME < len(name) <= LONGEST_SUBDOMAIN:
+            text = (
+                f"has {len(name)} characters, at most {LONGEST_NAME} are allowed: each machine's ends with its number"
+            )
+            yield Problem(below(below(path, index), "metadata.name"), text)
 
 
 def _fill(spec: Any) -> Any:

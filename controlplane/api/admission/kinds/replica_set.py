@@ -12,7 +12,7 @@ from typing import Any
 from kubevirt_api.names import RESERVED_ANNOTATIONS
 
 from controlplane.api.admission.defaults import attach_devices
-from controlplane.api.admission.problem import Problem
+from controlplane.api.admission.problem import Problem, below, excerpt
 from controlplane.api.admission.rules import Json, Rules
 from controlplane.api.admission.validate.claim_names import warn_of_claim_names
 from controlplane.api.admission.validate.data_volumes import TEMPLATE as TEMPLATE_SPEC
@@ -22,9 +22,12 @@ from controlplane.api.admission.validate.metadata import check_reserved, check_t
 from controlplane.api.admission.validate.selector import check_selector
 from controlplane.api.admission.validate.shared_claims import warn_of_shared_claims
 from controlplane.api.objects.kubevirt import KubeVirtConfiguration
+from controlplane.api.objects.meta import ObjectMeta
 from controlplane.api.objects.replica_set import VirtualMachineInstanceReplicaSetSpec
+from controlplane.api.schema.bounds import SUBDOMAIN
 from controlplane.api.schema.cel import add_machine_rules
 from controlplane.api.schema.openapi import Schema
+from controlplane.api.schema.patterns import matches
 
 TEMPLATE = "spec.template"
 
@@ -33,8 +36,17 @@ def _check(spec: VirtualMachineInstanceReplicaSetSpec, configuration: KubeVirtCo
     metadata, path = spec.template.metadata, f"{TEMPLATE}.metadata"
     yield from check_selector(spec.selector, metadata.labels, "spec.selector", f"{path}.labels")
     yield from check_template_metadata(metadata, path)
+    yield from _check_prefix(metadata, path)
     yield from check_reserved(metadata.annotations, {}, f"{path}.annotations", reserved=RESERVED_ANNOTATIONS)
     yield from check_machine(spec.template.spec, configuration, f"{TEMPLATE}.spec")
+
+
+def _check_prefix(metadata: ObjectMeta, path: str) -> Iterator[Problem]:
+    """Check the name that the names of instances begin with."""
+    for field, prefix in (("name", metadata.name), ("generateName", metadata.generate_name)):
+        if prefix and not matches(SUBDOMAIN, f"{prefix}0"):
+            text = f"{excerpt(prefix)} begins the names of instances; use lower-case letters, digits, '-' and '.', or"
+            yield Problem(below(path, field), f"{text} remove it: they are named after the set then")
 
 
 def _fill(spec: Any) -> Any:

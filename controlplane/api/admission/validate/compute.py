@@ -18,6 +18,8 @@ from controlplane.api.objects.vmi.domain import MAX_VCPUS, Clock, Cpu, DomainSpe
 
 MAX_CPU = 10**9
 MIN_MEMORY = 10**6
+MOST_DIGITS = 6
+"""Of a number without its unit: more of them are no mebibytes."""
 MAX_MEMORY = 2**62
 """Twice as much fits into the 64-bit number that Kubernetes counts in: a Pod's limit is more than its guest's memory.
 What no node has is the scheduler's to say."""
@@ -119,9 +121,18 @@ def _memory_amount(amount: Quantity | None, path: str, most: int) -> Iterator[Pr
     if number < 0:
         yield Problem(path, f"{excerpt(amount)} is negative; memory must be positive, e.g. 1Gi")
     elif number < MIN_MEMORY:
-        yield Problem(path, f"{excerpt(amount)} is too small; must be at least 1M, e.g. 1Gi")
+        yield Problem(path, f"{excerpt(amount)} is too small; must be at least 1M, e.g. {_meant(amount)}")
     elif number > most:
         yield Problem(path, f"{excerpt(amount)} is too large; must be at most {quantity.from_bytes(most)}")
+
+
+def _meant(amount: Quantity | None) -> str:
+    """Return the amount that was probably meant: a number alone counts bytes, and m thousandths of one."""
+    text = str(amount)
+    number, is_milli = text.removesuffix("m"), text.endswith("m")
+    if not number.isascii() or not number.isdecimal() or len(number) > MOST_DIGITS:
+        return "1Gi"
+    return f"{number}Mi ({'m is a thousandth' if is_milli else 'without a unit it counts bytes'})"
 
 
 def _machine(domain: DomainSpec, configuration: KubeVirtConfiguration, path: str) -> Iterator[Problem]:

@@ -85,16 +85,18 @@ def _shareable(disk: Disk, volumes: Iterable[Volume], path: str) -> Iterator[Pro
 def _boot_order(spec: VirtualMachineInstanceSpec, path: str) -> Iterator[Problem]:
     devices = spec.domain.devices
     taken: dict[int, str] = {}
-    listed = (("disk", "disks", devices.disks), ("interface", "interfaces", devices.interfaces))
-    for kind, field, entries in listed:
-        for index, device in enumerate(entries):
-            order, title = device.boot_order, f"{kind} {excerpt(device.name)}"
-            if order is not None and order in taken:
-                text = f"{excerpt(order)} is already used by {taken[order]}; give one of the two another number"
-                where = below(path, f"domain.devices.{field}[{index}].bootOrder")
-                yield Problem(where, text, "FieldValueDuplicate")
-            elif order is not None:
-                taken[order] = title
+    listed = [("disk", f"disks[{index}]", disk.name, disk.boot_order) for index, disk in enumerate(devices.disks)]
+    listed += [
+        ("interface", f"interfaces[{index}]", interface.name, interface.boot_order)
+        for index, interface in enumerate(devices.interfaces)
+    ]
+    for kind, device, name, order in listed:
+        if order is not None and order in taken:
+            text = f"{excerpt(order)} is already used by {taken[order]}; give one of the two another number"
+            where = below(path, f"domain.devices.{device}.bootOrder")
+            yield Problem(where, text, "FieldValueDuplicate")
+        elif order is not None:
+            taken[order] = f"{kind} {excerpt(name)}"
 
 
 def _volume(volume: Volume, path: str) -> Iterator[Problem]:

@@ -50,6 +50,12 @@ AT = "spec.virtualMachineTemplate"
         (f"{INSIDE}/running", True, f"{AT}.spec.running", "exclude each other"),
         (f"{INSIDE}/template/spec/domain/memory/guest", "none", f"{AT}.spec.template.spec.domain", "quantity"),
         (f"{INSIDE}/template/spec/domain/memory", {"guest": "8Ei"}, f"{AT}.spec.template.spec", ""),
+        (
+            f"{INSIDE}/dataVolumeTemplates",
+            [{"metadata": {"name": "d" * 250}, "spec": {}}],
+            f"{AT}.spec.dataVolumeTemplates[0].metadata.name",
+            "ends with its number",
+        ),
         (f"{INSIDE}/dataVolumeTemplates", [{"metadata": {"name": "x"}, "spec": {}}], f"{AT}.spec.dataVolume", ""),
         ("spec/virtualMachineTemplate/metadata/labels/!", "x", f"{AT}.metadata.labels", "label key"),
         ("metadata/name", "p" * 250, "metadata.name", "named after it"),

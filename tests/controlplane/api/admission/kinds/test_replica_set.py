@@ -68,6 +68,8 @@ MALFORMED = [
     row("a template that is not selected", LABELS, {LABEL: "x"}, "does not match labels", at="spec.selector"),
     row("reserved label", LABELS, labelled(**{"kubevirt.io/nodeName": "n"}), "reserved", at="io/nodeName]"),
     row("reserved annotation", ANNOTATIONS, {"kubevirt.io/vm-generation": "1"}, "reserved", at="io/vm-generation]"),
+    row("a name that no instance can have", "spec/template/metadata/name", "My VM", "begins the names of instances"),
+    row("a prefix that no name can have", "spec/template/metadata/generateName", "web_", "begins the names of inst"),
     row("malformed VMI spec", "spec/template/spec/domain/memory", {"guest": "lots"}, "quantity", at="memory.guest"),
     row("misspelt replicas", "spec/replica", 3, "did you mean replicas"),
 ]

@@ -53,7 +53,15 @@ MALFORMED = [
     row("negative memory", "domain/memory/guest", "-1Gi", "must be positive"),
     row("too little memory", "domain/memory/guest", "512Ki", "at least 1M"),
     row("too much memory", "domain/memory/guest", "9223372036854775808", "at most 4Ei"),
-    row("memory in an unknown unit", "domain/memory/guest", "1Gib", "not a quantity"),
+    row("memory without a unit", "domain/memory/guest", "2048", "e.g. 2048Mi (without a unit it counts bytes)"),
+    row("memory in thousandths", "domain/memory/guest", "512m", "e.g. 512Mi (m is a thousandth)"),
+    row(
+        "memory in an unknown unit", "domain/memory/guest", "1Gib", "write 1G (powers of 1000) or 1Gi (powers of 1024)"
+    ),
+    row("memory as elsewhere", "domain/memory/guest", "1.5 gb", "write 1.5G (powers of 1000) or 1.5Gi"),
+    row("memory in kB", "domain/memory/guest", "2048KB", "write 2048k (powers of 1000) or 2048Ki"),
+    row("memory in words", "domain/memory/guest", "a lot", "write e.g. 64M, 2Gi, 2 or 100m"),
+    row("CPU with a space", "domain/resources/requests/cpu", "500 m", "write e.g.", at="requests[cpu]"),
     row(
         "maxGuest for a small guest", "domain/memory", {"guest": "512Mi", "maxGuest": "1Gi"}, "needs 1Gi", at="maxGuest"
     ),
