@@ -64,13 +64,15 @@ options:
         choices: [no_cloud, config_drive]
         default: no_cloud
       user_data:
-        description: The user data, a text. Every user with read access to the object can see it; prefer a Secret.
+        description:
+          - The user data, a text of at most 2048 bytes. Every user with read access to the object can see it; prefer a Secret,
+            which has room for more.
         type: str
       user_data_secret:
         description: Name of a Secret with the user data under the key C(userdata).
         type: str
       network_data:
-        description: The network data.
+        description: The network data, at most 2048 bytes; a Secret has room for more.
         type: str
       network_data_secret:
         description: Name of a Secret with the network data under the key C(networkdata).

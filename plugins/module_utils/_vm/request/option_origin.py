@@ -29,6 +29,12 @@ _LISTS = {
 """Lists that an option declares."""
 _OPTIONS_OF_VOLUMES = {option_volumes.IMAGE_VOLUME: "image", option_volumes.CLOUD_INIT_VOLUME: "cloud_init"}
 
+_SECRETS = {
+    "userData": ("cloud_init.user_data", "user_data_secret"),
+    "networkData": ("cloud_init.network_data", "network_data_secret"),
+}
+"""Inline data, which the server bounds: the option that it comes from, and the one that names a Secret instead."""
+
 
 def with_options(error: Invalid, request: VmRequest, body: dict[str, Any]) -> Invalid:
     """Return the error with the options that the refused fields come from."""
@@ -40,7 +46,8 @@ def with_options(error: Invalid, request: VmRequest, body: dict[str, Any]) -> In
     if not fields:
         return error
     text = "; ".join(
-        f"{field} comes from the option {option}{_others(field, body)}" for option, field in fields.items()
+        f"{field} comes from the option {option}{_others(field, body)}{_secret(option)}"
+        for option, field in fields.items()
     )
     return Invalid(f"{error.message} ({text})", **error.facts)
 
@@ -59,12 +66,22 @@ def option_of(field: str, options: Mapping[str, frozenset[str]], body: dict[str,
             if name in options.get(list_option, ()):
                 return f"{list_option} ({name})"
             option = _OPTIONS_OF_VOLUMES.get(name) if list_option in ("volumes", "disks") else None
-            return option if option in options else None
+            return _suboption(option, path) if option in options else None
     domain = kind.inside(shape.DOMAIN)
     for option, prefix in (("cpu", (*domain, "cpu")), ("memory", (*domain, "memory"))):
         if option in options and path[: len(prefix)] == prefix:
             return option
     return None
+
+
+def _suboption(option: str | None, path: Path) -> str | None:
+    return _SECRETS[path[-1]][0] if option == "cloud_init" and path[-1] in _SECRETS else option
+
+
+def _secret(option: str) -> str:
+    """Return which option names a Secret for an option's data; the server's message names a field of the object."""
+    secret = dict(_SECRETS.values()).get(option)
+    return f"; a Secret is named by cloud_init.{secret}" if secret else ""
 
 
 def _others(field: str, body: dict[str, Any]) -> str:

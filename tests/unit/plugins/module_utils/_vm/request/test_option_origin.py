@@ -39,6 +39,9 @@ GIVEN = {
     ("field", "option"),
     [
         pytest.param(f"{VOLUMES}[2].cloudInitConfigDrive", "cloud_init", id="seed"),
+        pytest.param(f"{VOLUMES}[2].cloudInitNoCloud.userData", "cloud_init.user_data", id="user data"),
+        pytest.param(f"{VOLUMES}[2].cloudInitNoCloud.networkData", "cloud_init.network_data", id="network data"),
+        pytest.param(f"{VOLUMES}[0].cloudInitNoCloud.userData", "volumes (own)", id="user data of a volume"),
         pytest.param(f"{VOLUMES}[1].containerDisk.image", "image", id="image"),
         pytest.param(f"{DEVICES}.disks[0].disk.bus", "cloud_init", id="its disk"),
         pytest.param(f"{VOLUMES}[0].emptyDisk", "volumes (own)", id="a volume"),
@@ -68,3 +71,15 @@ def test_a_refused_name_is_shown_with_the_other_names_of_its_list() -> None:
     refused: list[dict[str, Any]] = [{"field": f"{DEVICES}.disks[1].name", "message": "no volume is called own"}]
     error = option_origin.with_options(Invalid("no", status=422, causes=refused), request, BODY)
     assert error.message == f"no ({DEVICES}.disks[1].name comes from the option disks (own), next to cloudinit)"
+
+
+def test_data_that_is_too_long_is_refused_with_the_option_that_names_a_secret() -> None:
+    data = {"user_data": "#cloud-config\n" * 200}
+    request = request_of({"name": "web", "namespace": "default", "image": "a", "memory": "1Gi", "cloud_init": data})
+    field = f"{VOLUMES}[2].cloudInitNoCloud.userData"
+    refused = [{"field": field, "message": "has 2800 bytes, at most 2048 are allowed inline"}]
+    error = option_origin.with_options(Invalid("too long", status=422, causes=refused), request, BODY)
+    assert error.message == (
+        f"too long ({field} comes from the option cloud_init.user_data; a Secret is named by"
+        " cloud_init.user_data_secret)"
+    )
