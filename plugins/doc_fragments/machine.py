@@ -65,8 +65,8 @@ options:
         default: no_cloud
       user_data:
         description:
-          - The user data, a text of at most 2048 bytes. Every user with read access to the object can see it; prefer a Secret,
-            which has room for more.
+          - The user data, a text of at most 2048 bytes. Every user with read access to the object can see it; prefer a
+            Secret, which has room for more.
         type: str
       user_data_secret:
         description: Name of a Secret with the user data under the key C(userdata).

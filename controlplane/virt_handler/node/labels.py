@@ -95,7 +95,10 @@ def endpoint_annotations(address: str, port: int, certificate: bytes) -> dict[st
 
 
 def leaving_patch() -> dict[str, Any]:
-    """Return the patch that makes the node unschedulable. It does not affect running guests."""
+    """Return the patch that makes the node unschedulable.
+
+    It does not affect running guests, unless the node's kubelet restarts meanwhile, which checks node selectors again.
+    """
     return {"metadata": {"labels": {SCHEDULABLE: "false"}}}
 
 
