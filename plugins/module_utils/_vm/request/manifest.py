@@ -36,19 +36,19 @@ def _from_volume(option: str) -> Callable[[Any], Any]:
     return fragment
 
 
-def _annotation(option: str, name: str) -> Callable[[Any], Any]:
-    def fragment(number: int) -> Any:
+def _number(option: str) -> Callable[[Any], Any]:
+    def annotation(number: int) -> Any:
         if number < 0:
             raise BadArgument(f"{option} is {number}; it must be 0 or more")
-        return {name: str(number)}
+        return str(number)
 
-    return fragment
+    return annotation
 
 
 OPTIONS: dict[str, tuple[Path, Callable[[Any], Any] | None]] = {
     "spec": (shape.MACHINE, None),
     "cpu": ((*shape.DOMAIN, "cpu"), lambda cpu: {key: value for key, value in cpu.items() if value is not None}),
-    "memory": ((*shape.DOMAIN, "memory"), lambda memory: {"guest": memory}),
+    "memory": ((*shape.DOMAIN, "memory", "guest"), None),
     "disks": (shape.DISKS, None),
     "interfaces": ((*shape.DEVICES, "interfaces"), None),
     "volumes": (shape.VOLUMES, None),
@@ -58,9 +58,9 @@ OPTIONS: dict[str, tuple[Path, Callable[[Any], Any] | None]] = {
     "preference": (("spec", "preference"), None),
     "image": (shape.VOLUMES, _from_volume("image")),
     "cloud_init": (shape.VOLUMES, _from_volume("cloud_init")),
-    "eviction_strategy": (shape.MACHINE, lambda strategy: {"evictionStrategy": strategy}),
-    "further_attempts": (shape.ANNOTATIONS, _annotation("further_attempts", names.FURTHER_ATTEMPTS)),
-    "run_timeout": (shape.ANNOTATIONS, _annotation("run_timeout", names.RUN_TIMEOUT)),
+    "eviction_strategy": ((*shape.MACHINE, "evictionStrategy"), None),
+    "further_attempts": ((*shape.ANNOTATIONS, names.FURTHER_ATTEMPTS), _number("further_attempts")),
+    "run_timeout": ((*shape.ANNOTATIONS, names.RUN_TIMEOUT), _number("run_timeout")),
 }
 """The options that describe a machine, in the order in which their fragments are merged. For each option: the path of
 the fragment in a VirtualMachine, and the function from the option's value to the fragment (None: it is the value)."""

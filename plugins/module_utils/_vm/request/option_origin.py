@@ -16,10 +16,10 @@ from typing import Any
 from ..._client.errors import Invalid
 from ..field_path import Path, value_at
 from ..kinds import VM, Kind
-from . import option_volumes, shape
+from . import manifest, option_volumes, shape
 from .vm_request import VmRequest
 
-_STEP = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
+_STEP = re.compile(r"\[(\d+)\]|\[([^\]]+)\]|([^.\[\]]+)")
 _LISTS = {
     shape.VOLUMES: "volumes",
     shape.DISKS: "disks",
@@ -27,6 +27,8 @@ _LISTS = {
     (*shape.MACHINE, "networks"): "networks",
 }
 """Lists that an option declares."""
+_SHARED = (shape.MACHINE, *_LISTS)
+"""Paths of which an option declares only a part."""
 _OPTIONS_OF_VOLUMES = {option_volumes.IMAGE_VOLUME: "image", option_volumes.CLOUD_INIT_VOLUME: "cloud_init"}
 
 _SECRETS = {
@@ -67,9 +69,9 @@ def option_of(field: str, options: Mapping[str, frozenset[str]], body: dict[str,
                 return f"{list_option} ({name})"
             option = _OPTIONS_OF_VOLUMES.get(name) if list_option in ("volumes", "disks") else None
             return _suboption(option, path) if option in options else None
-    domain = kind.inside(shape.DOMAIN)
-    for option, prefix in (("cpu", (*domain, "cpu")), ("memory", (*domain, "memory"))):
-        if option in options and path[: len(prefix)] == prefix:
+    for option, (option_path, _make) in manifest.OPTIONS.items():
+        kind_path = kind.inside(option_path)
+        if option in options and option_path not in _SHARED and path[: len(kind_path)] == kind_path:
             return option
     return None
 
@@ -95,5 +97,5 @@ def _others(field: str, body: dict[str, Any]) -> str:
 def _parsed(field: str) -> tuple[Path, int | None]:
     """Return the names in a field path, and its first index."""
     steps = _STEP.findall(field)
-    indices = [int(index) for _name, index in steps if index]
-    return tuple(name for name, _index in steps if name), indices[0] if indices else None
+    indices = [int(index) for index, _key, _name in steps if index]
+    return tuple(key or name for _index, key, name in steps if key or name), indices[0] if indices else None

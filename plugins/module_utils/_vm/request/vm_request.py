@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -16,7 +16,7 @@ from ...kubevirt_api.desired import run_strategy
 from .. import field_path
 from ..kinds import VM, Kind
 from ..merge import overlay
-from . import manifest
+from . import argspec, manifest
 
 UNFREEZE_SECONDS = 300
 """Default time after which frozen file systems are thawed, as in virtctl."""
@@ -46,7 +46,17 @@ INTERNAL = (
 """Annotations that only this collection reads. They are long, and no result shows them."""
 _STARTS_UNPAUSED = (run_strategies.ONCE, run_strategies.RERUN_ON_FAILURE)
 """Strategies with which the control plane itself makes the first start."""
-_NOT_EMPTY = ("image", "memory", "cpu.model", "cloud_init.user_data_secret", "cloud_init.network_data_secret")
+
+
+def _names_and_sizes(options: Mapping[str, Any], parent: str = "") -> Iterator[str]:
+    """Yield the text options that are no choice and no content (no_log): an empty one is a mistake."""
+    for name, option in options.items():
+        if option["type"] == "str" and "choices" not in option and not option.get("no_log"):
+            yield parent + name
+        yield from _names_and_sizes(option.get("options", {}), f"{name}.")
+
+
+_NOT_EMPTY = tuple(_names_and_sizes(argspec.machine()))
 
 
 class VmRequest(NamedTuple):

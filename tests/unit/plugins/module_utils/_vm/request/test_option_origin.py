@@ -11,6 +11,7 @@ import pytest
 from ansible_collections.virtops.kubevirt.plugins.module_utils._client.errors import Invalid
 from ansible_collections.virtops.kubevirt.plugins.module_utils._vm.request import option_origin
 from ansible_collections.virtops.kubevirt.plugins.module_utils._vm.request.vm_request import request_of
+from ansible_collections.virtops.kubevirt.plugins.module_utils.kubevirt_api.names import RUN_TIMEOUT
 
 BODY = {
     "spec": {
@@ -27,8 +28,9 @@ BODY = {
 }
 VOLUMES = "spec.template.spec.volumes"
 DEVICES = "spec.template.spec.domain.devices"
+PLAIN = ("cloud_init", "image", "memory", "spec", "eviction_strategy", "run_timeout", "instancetype")
 GIVEN = {
-    **dict.fromkeys(("cloud_init", "image", "memory"), frozenset[str]()),
+    **dict.fromkeys(PLAIN, frozenset[str]()),
     **dict.fromkeys(("volumes", "disks"), frozenset({"own"})),
     **dict.fromkeys(("networks", "interfaces"), frozenset({"pods"})),
 }
@@ -49,6 +51,10 @@ GIVEN = {
         pytest.param(f"{DEVICES}.interfaces[0].model", "interfaces (pods)", id="an interface"),
         pytest.param("spec.template.spec.networks[0].multus", "networks (pods)", id="a network"),
         pytest.param("spec.template.spec.domain.memory.guest", "memory", id="memory"),
+        pytest.param("spec.template.spec.evictionStrategy", "eviction_strategy", id="a field"),
+        pytest.param(f"spec.template.metadata.annotations[{RUN_TIMEOUT}]", "run_timeout", id="an annotation"),
+        pytest.param("spec.instancetype.name", "instancetype", id="a mapping"),
+        pytest.param("spec.template.spec.hostname", None, id="a field without an option"),
         pytest.param("spec.template.spec.domain.cpu.cores", None, id="an option that was not given"),
         pytest.param(f"{VOLUMES}[3].emptyDisk", None, id="a volume that no option names"),
         pytest.param(f"{VOLUMES}[9]", None, id="a volume that is not there"),
