@@ -40,12 +40,21 @@ class Rng:
 
 
 @element
+class BalloonStatistics:
+    """How often libvirt asks the guest's balloon driver for its counters, in seconds."""
+
+    TAG: ClassVar[str] = "stats"
+    period: int = attribute()
+
+
+@element
 class MemoryBalloon:
     """The memory balloon; model "none" leaves it out."""
 
     TAG: ClassVar[str] = "memballoon"
     model: str = attribute()
     free_page_reporting: bool | None = attribute("freePageReporting", words=("on", "off"), default=None)
+    statistics: BalloonStatistics | None = child(default=None)
 
 
 @element
