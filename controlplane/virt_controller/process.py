@@ -61,7 +61,7 @@ from controlplane.virt_controller.dependencies import Dependencies
 from controlplane.virt_controller.kubevirt.configuration import Configuration
 from controlplane.virt_controller.metrics.machines import Machines
 from controlplane.virt_controller.metrics.migrations import Migrations
-from controlplane.virt_controller.metrics.transitions import Transitions
+from controlplane.virt_controller.metrics.transitions import MigrationTransitions, Transitions
 from controlplane.virt_controller.migration.node_labels import node_label_reader
 from controlplane.virt_controller.quarantine.quarantined_nodes import QuarantinedNodes
 from controlplane.virt_controller.reporting.events import EventRecorder
@@ -201,9 +201,13 @@ class Process:
         gauge, registry, is_leader = self._metrics.gauge, self._metrics.registry, self._is_leader
         vms, vmis = self._caches[VIRTUAL_MACHINE], self._caches[VIRTUAL_MACHINE_INSTANCE]
         migrations = self._caches[VIRTUAL_MACHINE_INSTANCE_MIGRATION]
-        registry.register(Machines(vms.all, vmis.all, is_leader, migrations.all))
+        configuration = self._deps.configuration
+        registry.register(
+            Machines(vms.all, vmis.all, is_leader, migrations.all, lambda: configuration().eviction_strategy)
+        )
         registry.register(Migrations(migrations.all, is_leader))
         vmis.subscribe(Transitions(registry, is_leader).changed)
+        migrations.subscribe(MigrationTransitions(registry, is_leader).changed)
         self._metrics.version(KUBEVIRT_VERSION)
         gauge(
             "kubevirt_configuration_emulation_enabled",

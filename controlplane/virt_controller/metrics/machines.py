@@ -21,6 +21,7 @@ from prometheus_client.registry import Collector
 
 from controlplane.api.objects.phase import is_known_phase
 from controlplane.api.timestamps import read_timestamp
+from controlplane.virt_controller.metrics.interfaces import Networking, interface_metrics
 from controlplane.virt_controller.metrics.migration_times import InstanceMigration, MigrationState, migration_times
 
 GROUPS: dict[str, frozenset[str]] = {
@@ -52,7 +53,16 @@ class _Meta(msgspec.Struct, rename="camel", gc=False):
 
 class _Condition(msgspec.Struct, rename="camel", gc=False):
     type: str = ""
+    status: str = ""
     last_transition_time: str | None = None
+
+
+class _Template(msgspec.Struct):
+    spec: Networking = msgspec.field(default_factory=Networking)
+
+
+class _VmSpec(msgspec.Struct):
+    template: _Template = msgspec.field(default_factory=_Template)
 
 
 class _VmStatus(msgspec.Struct, rename="camel"):
@@ -62,6 +72,7 @@ class _VmStatus(msgspec.Struct, rename="camel"):
 
 class _Vm(msgspec.Struct):
     metadata: _Meta = msgspec.field(default_factory=_Meta)
+    spec: _VmSpec = msgspec.field(default_factory=_VmSpec)
     status: _VmStatus = msgspec.field(default_factory=_VmStatus)
 
 
@@ -74,11 +85,17 @@ class _VmiStatus(msgspec.Struct, rename="camel"):
     phase: str = ""
     node_name: str = ""
     interfaces: list[_Interface] = []
+    conditions: list[_Condition] = []
     migration_state: MigrationState | None = None
+
+
+class _VmiSpec(Networking, rename="camel"):
+    eviction_strategy: str | None = None
 
 
 class _Vmi(msgspec.Struct):
     metadata: _Meta = msgspec.field(default_factory=_Meta)
+    spec: _VmiSpec = msgspec.field(default_factory=_VmiSpec)
     status: _VmiStatus = msgspec.field(default_factory=_VmiStatus)
 
 
@@ -96,8 +113,10 @@ class Machines(Collector):
         vmis: Callable[[], Iterable[bytes]],
         is_leader: Callable[[], bool],
         migrations: Callable[[], Iterable[bytes]] = tuple,
+        eviction_strategy: Callable[[], str | None] = lambda: None,
     ) -> None:
-        """vms, vmis, migrations: each returns a copy of the cached objects."""
+        """vms, vmis, migrations: each returns a copy of the cached objects. eviction_strategy: of VMIs without one."""
+        self._eviction_strategy = eviction_strategy
         self._vms, self._vmis, self._migrations, self._is_leader = vms, vmis, migrations, is_leader
 
     def describe(self) -> Iterator[Metric]:
@@ -109,7 +128,7 @@ class Machines(Collector):
         if self._is_leader():
             yield from vm_metrics(_read(self._vms(), _VM_DECODER))
             migrated: list[InstanceMigration] = []
-            yield from vmi_metrics(_read(self._vmis(), _VMI_DECODER), migrated)
+            yield from vmi_metrics(_read(self._vmis(), _VMI_DECODER), migrated, self._eviction_strategy())
             yield from migration_times(migrated, self._migrations)
 
 
@@ -146,7 +165,9 @@ def vm_metrics(vms: Iterable[_Vm]) -> Iterator[Metric]:
         )
         for group in (*GROUPS, ERROR)
     }
+    networks = []
     for vm in vms:
+        networks.append((vm.metadata.name, vm.metadata.namespace, vm.spec.template.spec))
         names = (vm.metadata.name, vm.metadata.namespace)
         group = status_group(vm.status.printable_status)
         info.add_metric((*names, vm.status.printable_status, group), 1)
@@ -155,10 +176,19 @@ def vm_metrics(vms: Iterable[_Vm]) -> Iterator[Metric]:
         if (changed := _last_change(vm.status.conditions)) is not None:
             since[group].add_metric(names, changed)
     yield from (info, created, *since.values())
+    yield from interface_metrics("vm", "Network interfaces that Virtual Machines declare.", networks)
 
 
-def vmi_metrics(vmis: Iterable[_Vmi], migrated: list[InstanceMigration]) -> Iterator[Metric]:
-    """Yield the metrics of VMIs: phase, node and addresses. migrated: collects the VMIs with a migration."""
+def vmi_metrics(
+    vmis: Iterable[_Vmi], migrated: list[InstanceMigration], default_strategy: str | None
+) -> Iterator[Metric]:
+    """Yield the metrics of VMIs: phase, node, addresses, evictions. migrated: collects the VMIs with a migration."""
+    blocked = GaugeMetricFamily(
+        "kubevirt_vmi_non_evictable",
+        "Indication for a VirtualMachineInstance whose eviction strategy is LiveMigrate and that cannot be migrated.",
+        labels=("node", "namespace", "name"),
+    )
+    networks = []
     info = GaugeMetricFamily(
         "kubevirt_vmi_info",
         "Information about VirtualMachineInstances.",
@@ -171,6 +201,8 @@ def vmi_metrics(vmis: Iterable[_Vmi], migrated: list[InstanceMigration]) -> Iter
     )
     for vmi in vmis:
         instance, status = (vmi.status.node_name, vmi.metadata.namespace, vmi.metadata.name), vmi.status
+        networks.append((vmi.metadata.name, vmi.metadata.namespace, vmi.spec))
+        blocked.add_metric(instance, float(_is_blocked(vmi, default_strategy)))
         info.add_metric((*instance, status.phase.lower() if is_known_phase(status.phase) else "unknown"), 1)
         address_by_name = {
             interface.name: interface.ip_address
@@ -181,7 +213,16 @@ def vmi_metrics(vmis: Iterable[_Vmi], migrated: list[InstanceMigration]) -> Iter
             addresses.add_metric((*instance, name, address, "ExternalInterface"), 1)
         if status.migration_state is not None:
             migrated.append(InstanceMigration(instance, status.migration_state))
-    yield from (info, addresses)
+    yield from (info, addresses, blocked)
+    yield from interface_metrics("vmi", "Network interfaces of VirtualMachineInstances.", networks)
+
+
+def _is_blocked(vmi: _Vmi, default_strategy: str | None) -> bool:
+    """Tell whether no eviction of the VMI can succeed. As upstream, an unknown condition counts as not migratable."""
+    is_migratable = any(
+        condition.type == "LiveMigratable" and condition.status == "True" for condition in vmi.status.conditions
+    )
+    return (vmi.spec.eviction_strategy or default_strategy) == "LiveMigrate" and not is_migratable
 
 
 def _last_change(conditions: Iterable[_Condition]) -> float | None:

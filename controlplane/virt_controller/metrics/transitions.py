@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Metrics of how long VMIs took from phase to phase, by the timestamps in their status.
+"""Metrics of how long VMIs and migrations took from phase to phase, by the timestamps in their status.
 
 Timestamps are whole seconds: the metrics suit trends and percentiles over many starts, not a single start.
 """
@@ -13,6 +13,7 @@ from collections.abc import Callable
 import msgspec
 from prometheus_client import CollectorRegistry, Histogram
 
+from controlplane.api.objects.migration import PHASES
 from controlplane.api.objects.phase import is_final, is_known_phase
 from controlplane.api.objects.resources import Key
 from controlplane.api.timestamps import read_timestamp
@@ -36,12 +37,12 @@ class _Status(msgspec.Struct, rename="camel"):
     phase_transition_timestamps: list[_Entered] = []
 
 
-class _Vmi(msgspec.Struct):
+class _Object(msgspec.Struct):
     metadata: _Meta = msgspec.field(default_factory=_Meta)
     status: _Status = msgspec.field(default_factory=_Status)
 
 
-_DECODER = msgspec.json.Decoder(_Vmi)
+_DECODER = msgspec.json.Decoder(_Object)
 
 
 class Transitions:
@@ -89,17 +90,42 @@ class Transitions:
             _count(self._from_deletion.labels(phase), read_timestamp(new.metadata.deletion_timestamp), entered)
 
 
-def _read(raw: bytes) -> _Vmi | None:
+class MigrationTransitions:
+    """It counts on the leader only, because every replica sees each change."""
+
+    def __init__(self, registry: CollectorRegistry, is_leader: Callable[[], bool]) -> None:
+        self._is_leader = is_leader
+        self._from_creation = Histogram(
+            "kubevirt_vmi_migration_phase_transition_time_from_creation_seconds",
+            "Histogram of VM migration phase transitions duration from creation time in seconds.",
+            ("phase",),
+            buckets=BUCKETS,
+            registry=registry,
+        )
+
+    def changed(self, _key: Key, before: bytes | None, after: bytes | None) -> None:
+        """Count a change of a migration. It subscribes to a cache."""
+        if before is None or after is None or not self._is_leader():
+            return
+        old, new = _read(before), _read(after)
+        if old is None or new is None or old.metadata.uid != new.metadata.uid or old.status.phase == new.status.phase:
+            return
+        if (phase := new.status.phase) in PHASES:
+            created = read_timestamp(new.metadata.creation_timestamp)
+            _count(self._from_creation.labels(phase), created, _entered(new, phase))
+
+
+def _read(raw: bytes) -> _Object | None:
     try:
         return _DECODER.decode(raw)
     except (msgspec.DecodeError, UnicodeError):
         return None
 
 
-def _entered(vmi: _Vmi, phase: str) -> float | None:
+def _entered(obj: _Object, phase: str) -> float | None:
     stamps = (
         transition.phase_transition_timestamp
-        for transition in vmi.status.phase_transition_timestamps
+        for transition in obj.status.phase_transition_timestamps
         if transition.phase == phase
     )
     return read_timestamp(next(stamps, None))

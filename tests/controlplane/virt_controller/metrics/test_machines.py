@@ -18,10 +18,17 @@ def an_object(name: str, **status: Any) -> bytes:
     return json.dumps({"metadata": meta, "spec": {"running": True}, "status": status}).encode()
 
 
-def shown(vms: tuple[bytes, ...] = (), vmis: tuple[bytes, ...] = (), *, is_leader: bool = True) -> list[str]:
+def everything(
+    vms: tuple[bytes, ...] = (), vmis: tuple[bytes, ...] = (), *, is_leader: bool = True, strategy: str | None = None
+) -> list[str]:
     registry = CollectorRegistry()
-    registry.register(Machines(lambda: vms, lambda: vmis, lambda: is_leader))
+    registry.register(Machines(lambda: vms, lambda: vmis, lambda: is_leader, tuple, lambda: strategy))
     return [line for line in generate_latest(registry).decode().splitlines() if not line.startswith("#")]
+
+
+def shown(vms: tuple[bytes, ...] = (), vmis: tuple[bytes, ...] = (), *, is_leader: bool = True) -> list[str]:
+    """Return all but whether evictions are blocked."""
+    return [line for line in everything(vms, vmis, is_leader=is_leader) if "non_evictable" not in line]
 
 
 def test_a_machine_is_shown_with_its_status_its_last_transition_and_its_creation() -> None:
@@ -106,3 +113,50 @@ def test_an_invalid_timestamp_is_omitted(stamp: str | None) -> None:
     lines = shown((an_object("web", printableStatus="Running", conditions=conditions),))
 
     assert not [line for line in lines if "last_transition" in line]
+
+
+@pytest.mark.parametrize(
+    ("own", "default", "migratable", "value"),
+    [
+        pytest.param("LiveMigrate", None, "False", 1, id="cannot be migrated"),
+        pytest.param("LiveMigrate", None, None, 1, id="not known yet, as upstream"),
+        pytest.param("LiveMigrate", None, "True", 0, id="can be migrated"),
+        pytest.param(None, "LiveMigrate", "False", 1, id="by the configuration"),
+        pytest.param("None", "LiveMigrate", "False", 0, id="its own strategy goes first"),
+        pytest.param("LiveMigrateIfPossible", None, "False", 0, id="it is stopped instead"),
+        pytest.param(None, None, "False", 0, id="no strategy"),
+    ],
+)
+def test_an_instance_that_blocks_evictions_is_shown(
+    own: str | None, default: str | None, migratable: str | None, value: int
+) -> None:
+    conditions = [] if migratable is None else [{"type": "LiveMigratable", "status": migratable}]
+    vmi = json.loads(an_object("web", nodeName="n1", conditions=conditions))
+    vmi["spec"] = {"evictionStrategy": own}
+
+    (line,) = (
+        line for line in everything(vmis=(json.dumps(vmi).encode(),), strategy=default) if "non_evictable" in line
+    )
+
+    assert line == f'kubevirt_vmi_non_evictable{{name="web",namespace="shop",node="n1"}} {value}.0'
+
+
+def test_interfaces_are_shown_of_machines_and_instances() -> None:
+    interfaces = [
+        {"name": "default", "masquerade": {}},
+        {"name": "second", "bridge": {}, "model": "e1000e"},
+        {"name": "lost", "masquerade": {}},
+    ]
+    networks = [{"name": "default", "pod": {}}, {"name": "second", "multus": {"networkName": "shop/lan"}}]
+    spec = {"domain": {"devices": {"interfaces": interfaces}}, "networks": networks}
+    vm, vmi = json.loads(an_object("web")), json.loads(an_object("web"))
+    vm["spec"], vmi["spec"] = {"template": {"spec": spec}}, spec
+
+    lines = [line for line in shown((json.dumps(vm).encode(),), (json.dumps(vmi).encode(),)) if "vnic_info" in line]
+
+    rest = 'name="web",namespace="shop",network="'
+    expected = [
+        f'binding_name="masquerade",binding_type="core",model="<none>",{rest}pod networking",vnic_name="default"',
+        f'binding_name="bridge",binding_type="core",model="e1000e",{rest}shop/lan",vnic_name="second"',
+    ]
+    assert lines == [f"kubevirt_{kind}_vnic_info{{{labels}}} 1.0" for kind in ("vm", "vmi") for labels in expected]

@@ -10,7 +10,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from controlplane.api.objects.resources import Key
-from controlplane.virt_controller.metrics.transitions import Transitions
+from controlplane.virt_controller.metrics.transitions import MigrationTransitions, Transitions
 
 KEY = Key("shop", "web")
 STAMPS = {"Pending": 2, "Scheduling": 3, "Scheduled": 5, "Running": 9, "Failed": 40}
@@ -115,3 +115,29 @@ def test_only_the_leader_counts() -> None:
     counted.changed(KEY, a_vmi("Scheduled"), a_vmi("Running"))
 
     assert counted.sums() == {}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "is_leader", "expected"),
+    [
+        pytest.param(a_vmi("Scheduled"), a_vmi("Running"), True, {"Running": 8}, id="a new phase"),
+        pytest.param(a_vmi("Scheduled"), a_vmi("Running"), False, {}, id="another replica"),
+        pytest.param(a_vmi("Running"), a_vmi("Running"), True, {}, id="the same phase"),
+        pytest.param(a_vmi("Pending"), a_vmi("Running", "another"), True, {}, id="another migration of this name"),
+        pytest.param(a_vmi("Pending"), a_vmi("Flying", Flying=9), True, {}, id="an unknown phase"),
+        pytest.param(None, a_vmi("Running"), True, {}, id="just created"),
+        pytest.param(a_vmi("Pending"), b"{", True, {}, id="unreadable"),
+    ],
+)
+def test_migrations_are_timed_from_their_creation(
+    before: bytes | None, after: bytes, is_leader: bool, expected: dict[str, float]
+) -> None:
+    registry = CollectorRegistry()
+    MigrationTransitions(registry, lambda: is_leader).changed(KEY, before, after)
+
+    assert {
+        sample.labels["phase"]: sample.value
+        for family in registry.collect()
+        for sample in family.samples
+        if sample.name.endswith("_seconds_sum")
+    } == expected
