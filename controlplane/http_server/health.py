@@ -5,8 +5,9 @@
 
 Everybody may read them, and the certificate proves nothing: kubelets do not verify it, and upstream's monitors neither.
 
-healthz: the event loop runs. readyz: the process waits for nothing. A slow or absent API server makes neither fail:
-to restart a component, or to remove it from its Service, would not help.
+healthz: the event loop runs; its body says which version of the KubeVirt object the process works with.
+readyz: the process waits for nothing. A slow or absent API server makes neither fail: to restart a component, or to
+remove it from its Service, would not help.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ from controlplane.tls.contexts import load_pair, server_context
 CONNECTIONS = 64
 """A kubelet opens one for each probe, a monitoring system keeps one."""
 SHUTDOWN_SECONDS = 10.0
+ANY_VERSION = str(2**31 - 1)
+"""Of a process that takes nothing from the KubeVirt object: none is too new for it. Clients read 32 bits."""
 
 
 class Health:
@@ -36,13 +39,18 @@ class Health:
         waiting_for: Callable[[], list[str]],
         tls: ssl.SSLContext,
         *,
+        config_version: Callable[[], str] = lambda: ANY_VERSION,
         address: str = "",
     ) -> None:
-        """waiting_for: names what the process still waits for before it is ready. address: "" is every address."""
+        """waiting_for: names what the process still waits for before it is ready. address: "" is every address.
+
+        config_version: the resourceVersion of the KubeVirt object that the process works with; "" while there is none.
+        """
         self._port = port
         self._address = address
         self._metrics = metrics
         self._waiting_for = waiting_for
+        self._config_version = config_version
         self._handlers = {"/healthz": self._healthz, "/readyz": self._readyz, "/metrics": self._serve_metrics}
         self._listener = Listener(self._answer, CONNECTIONS, tls)
 
@@ -62,7 +70,7 @@ class Health:
         return await handler()
 
     async def _healthz(self) -> web.Response:
-        return web.Response(text="ok\n")
+        return web.json_response(describe_health(self._config_version()))
 
     async def _readyz(self) -> web.Response:
         waiting_for = self._waiting_for()
@@ -73,6 +81,11 @@ class Health:
 
     async def _serve_metrics(self) -> web.Response:
         return web.Response(body=await self._metrics.render(), headers={"Content-Type": CONTENT_TYPE_LATEST})
+
+
+def describe_health(config_version: str) -> dict[str, str]:
+    """Return the body of /healthz. Clients that change the configuration wait until each process has it."""
+    return {"config-resource-version": config_version}
 
 
 def tls_context(certificate: bytes, key: bytes) -> ssl.SSLContext:

@@ -100,6 +100,7 @@ def make_server(settings: Settings, cluster: Cluster, client: Client, handlers: 
         lambda: cluster.front_proxy,
         clock,
         settings.webhook_clients,
+        lambda: cluster.config_version,
         MetricsPage(make_metrics().registry),
     )
 

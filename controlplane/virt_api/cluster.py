@@ -19,7 +19,7 @@ import msgspec
 from controlplane.api.admission.verdict import Settings as AdmissionSettings
 from controlplane.api.objects.data_volume import DEFINITION, is_served
 from controlplane.api.objects.decode import DecodeError, decode_kubevirt
-from controlplane.api.objects.kubevirt import KubeVirtConfiguration
+from controlplane.api.objects.kubevirt import KubeVirt, KubeVirtConfiguration
 from controlplane.api.objects.kubevirt_settings import effective_configuration
 from controlplane.api.objects.resources import CUSTOM_RESOURCE_DEFINITION, KUBEVIRT, SECRET, Key, Resource
 from controlplane.engine.ports import Cache, Clock
@@ -47,6 +47,8 @@ class Cluster:
     tls: ServingTls = field(default_factory=ServingTls)
     front_proxy: FrontProxy | None = None
     configuration: KubeVirtConfiguration = field(default_factory=KubeVirtConfiguration)
+    config_version: str = ""
+    """The resourceVersion of the KubeVirt object that the configuration is of; "" without one."""
     client_pairs: KeyPairInUse = field(default_factory=KeyPairInUse)
     has_pair: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -116,9 +118,11 @@ class Cluster:
         """Use the configuration of the KubeVirt object; without one, the defaults."""
         del before
         try:
-            self.configuration = effective_configuration(decode_kubevirt(after)) if after else KubeVirtConfiguration()
+            kubevirt = decode_kubevirt(after) if after else KubeVirt()
         except DecodeError as error:
             log.error("configuration cannot be read, the old one stays", extra={"key": key, "because": error})
+            return
+        self.configuration, self.config_version = effective_configuration(kubevirt), kubevirt.metadata.resource_version
 
 
 def serves_data_volumes(definition: Cache | None) -> bool | None:

@@ -92,6 +92,7 @@ class Server:
     clock: Clock
     webhook_clients: WebhookClients | None = None
     """The clients that may send reviews; None where API servers do not authenticate to webhooks."""
+    config_version: Callable[[], str] = lambda: ""
     metrics: MetricsPage = field(default_factory=lambda: MetricsPage(CollectorRegistry()))
     review_memory: Quota = field(default_factory=lambda: Quota(REVIEW_BYTES, REVIEW_BYTES_OF_PEER))
     review_threads: WorkerThreads = field(default_factory=lambda: WorkerThreads(REVIEW_THREADS))
@@ -133,7 +134,7 @@ class Server:
     async def _show(self, route: DocumentRoute | MetricsRoute) -> Response:
         if isinstance(route, MetricsRoute):
             return metrics(await self.metrics.render())
-        return discovery.answer(route)
+        return discovery.answer(route, self.config_version())
 
     async def _hand_over(self, route: WebhookRoute | SubresourceRoute, request: web.BaseRequest) -> Response:
         connection = request.get_extra_info("ssl_object")

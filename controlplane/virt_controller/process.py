@@ -120,6 +120,7 @@ class Process:
         self._optional = OptionalWatch(definition, self._data_volumes, DEFINITION, is_served)
         self._metrics = Metrics()
         self._events = EventRecorder(self._client, clock, component=COMPONENT, instance=settings.pod_name)
+        self._configuration = Configuration(self._caches[KUBEVIRT])
         self._deps = self._dependencies()
         self._follower = UncachedWatch(self._client, POD_WARNINGS, self._deps.pod_warnings, clock=clock)
         self._optional.on_change(self._deps.data_volume_support)
@@ -130,6 +131,7 @@ class Process:
             MetricsPage(self._metrics.registry),
             self._unsynced,
             _health_tls(settings.namespace),
+            config_version=lambda: self._configuration.version,
             address=settings.address,
         )
         self._register_metrics()
@@ -171,7 +173,7 @@ class Process:
             clock=self._clock,
             events=self._events,
             settings=self._settings,
-            configuration=Configuration(self._caches[KUBEVIRT]),
+            configuration=self._configuration,
             quarantined=QuarantinedNodes(nodes),
             node_labels=node_label_reader(nodes),
             read_claims=claim_reader(self._caches[PERSISTENT_VOLUME_CLAIM]),

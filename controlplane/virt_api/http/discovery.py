@@ -12,7 +12,8 @@ import hashlib
 import platform
 
 from controlplane.api.version import KUBEVIRT_VERSION, VERSION
-from controlplane.virt_api.http.response import Json, Response, document, text
+from controlplane.http_server.health import describe_health
+from controlplane.virt_api.http.response import Json, Response, document
 from controlplane.virt_api.http.routes import EXPAND, GROUP, TABLE, VERBS, VERSIONS, VM, DocumentRoute, Subresource
 
 _ACCEPTED = {"202": {"description": "Accepted"}}
@@ -25,10 +26,10 @@ GUESTFS_REGISTRY = "quay.io/kubevirt"
 """virtctl appends the name of the image, libguestfs-tools."""
 
 
-def answer(route: DocumentRoute) -> Response:
-    """Answer a discovery or health path."""
+def answer(route: DocumentRoute, config_version: str = "") -> Response:
+    """Answer a discovery or health path. config_version: of the KubeVirt object that virt-api works with."""
     if route.document == "healthz":
-        return text("ok")
+        return document(describe_health(config_version))
     return document(_DOCUMENTS[route.document](route.version))
 
 

@@ -70,11 +70,6 @@ def document(value: Any) -> Response:
     return Response(body=msgspec.json.encode(value))
 
 
-def text(value: str) -> Response:
-    """Respond with plain text."""
-    return Response(body=value.encode(), content_type="text/plain")
-
-
 def metrics(page: bytes) -> Response:
     """Respond with a page of metrics."""
     return Response(body=page, content_type="text/plain")

@@ -23,6 +23,8 @@ class Configuration:
 
     def __init__(self, cache: Cache) -> None:
         self._current = DEFAULTS
+        self.version = ""
+        """The object's resourceVersion; "" without one."""
         cache.subscribe(self._follow)
 
     def __call__(self) -> KubeVirtConfiguration:
@@ -37,3 +39,4 @@ class Configuration:
         for name, why in malformed_settings(kubevirt.metadata.annotations):
             log.warning("setting ignored", extra={"key": str(key), "annotation": name, "because": why})
         self._current = effective_configuration(kubevirt)
+        self.version = kubevirt.metadata.resource_version

@@ -15,7 +15,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from controlplane.engine.plan import Outcome
-from controlplane.http_server.health import Health, tls_context
+from controlplane.http_server.health import ANY_VERSION, Health, tls_context
 from controlplane.http_server.metrics_page import MetricsPage
 from controlplane.process.metrics import Metrics
 from controlplane.tls.certificates import Subject, make_self_signed
@@ -35,7 +35,8 @@ async def url(missing: list[str]) -> AsyncIterator[str]:
     metrics.observed("vmi", Outcome(error=ValueError("x")), 0.2)
     pair = make_self_signed(Subject("virt-handler", "server", ("node-1",)), time.time(), timedelta(days=1))
     tls = tls_context(pair.certificate, pair.key)
-    health = Health(port, MetricsPage(metrics.registry), lambda: missing, tls, address="127.0.0.1")
+    page, version = MetricsPage(metrics.registry), lambda: "7" if missing else ANY_VERSION
+    health = Health(port, page, lambda: missing, tls, config_version=version, address="127.0.0.1")
     await health.start()
     yield f"https://127.0.0.1:{port}"
     await health.close()
@@ -45,7 +46,14 @@ async def test_readiness_names_what_is_missing(url: str, missing: list[str]) -> 
     assert await fetch(f"{url}/readyz") == (200, "ok\n")
     missing += ["devices.kubevirt.io/tun", "VMIs"]
     assert await fetch(f"{url}/readyz") == (503, "waiting for devices.kubevirt.io/tun, VMIs\n")
-    assert await fetch(f"{url}/healthz") == (200, "ok\n")
+    assert (await fetch(f"{url}/healthz"))[0] == 200
+
+
+async def test_health_says_which_configuration_the_process_works_with(url: str, missing: list[str]) -> None:
+    """Upstream's clients read it as a number of 32 bits."""
+    assert await fetch(f"{url}/healthz") == (200, '{"config-resource-version": "2147483647"}')
+    missing += ["VMIs"]
+    assert await fetch(f"{url}/healthz") == (200, '{"config-resource-version": "7"}')
 
 
 async def test_metrics_are_served(url: str) -> None:

@@ -30,6 +30,12 @@ def a_kubevirt(**configuration: Any) -> bytes:
     return json.dumps({"metadata": {"name": "kubevirt"}, "spec": {"configuration": configuration}}).encode()
 
 
+def at_version(version: str, body: bytes) -> bytes:
+    kubevirt = json.loads(body)
+    kubevirt["metadata"]["resourceVersion"] = version
+    return json.dumps(kubevirt).encode()
+
+
 def a_secret(**data: str) -> bytes:
     return json.dumps(
         {"data": {name.replace("_", "."): encoded(text.encode()) for name, text in data.items()}}
@@ -53,6 +59,15 @@ def test_an_unreadable_configuration_keeps_the_old_one() -> None:
     cluster.take_configuration(CONFIGURATION, None, b'{"spec": 7}')
 
     assert cluster.configuration.cpu_model == "Haswell"
+
+
+def test_the_version_is_that_of_the_configuration_in_use() -> None:
+    cluster = Cluster("kubevirt")
+    versions = [cluster.config_version]
+    for after in (at_version("7", a_kubevirt()), b'{"spec": 7}', None):
+        cluster.take_configuration(CONFIGURATION, None, after)
+        versions.append(cluster.config_version)
+    assert versions == ["", "7", "7", ""]
 
 
 @pytest.mark.parametrize(

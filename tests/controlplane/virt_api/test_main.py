@@ -130,6 +130,17 @@ async def test_changes_of_the_configuration_apply_at_once(virt_api: Process) -> 
             pass
 
 
+async def test_health_says_which_configuration_is_in_use(virt_api: Process) -> None:
+    virt_api.served.api.put(CONFIGURATION, {"spec": {"configuration": {"cpuModel": "Haswell"}}})
+    stored = virt_api.served.api.objects[CONFIGURATION]["metadata"]["resourceVersion"]
+    virt_api.begin()
+    await virt_api.is_serving()
+
+    async with asyncio.timeout(10):
+        while (await virt_api.served.call("GET", "/healthz"))[1] != {"config-resource-version": stored}:
+            pass
+
+
 async def test_after_sigterm_it_serves_for_the_drain_time(virt_api: Process) -> None:
     task = virt_api.begin(replace(SETTINGS, drain_seconds=3600))
     await virt_api.is_serving()

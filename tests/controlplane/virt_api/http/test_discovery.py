@@ -59,6 +59,13 @@ def test_clients_compare_their_version_with_that_of_kubevirt(version: str) -> No
     assert document["compiler"] == "gc"
 
 
+@pytest.mark.parametrize("path", ["/healthz", "/apis/subresources.kubevirt.io/v1/healthz"])
+def test_health_says_which_configuration_virt_api_works_with(path: str) -> None:
+    route = find_route("GET", path)
+    assert isinstance(route, DocumentRoute)
+    assert msgspec.json.decode(discovery.answer(route, "42").body) == {"config-resource-version": "42"}
+
+
 def test_virtctl_guestfs_learns_which_image_it_needs() -> None:
     """It joins registry, prefix, "libguestfs-tools" and tag, unless there is a digest or a whole name."""
     image = fetch("/apis/subresources.kubevirt.io/v1/guestfs")

@@ -59,6 +59,17 @@ def test_an_unreadable_configuration_changes_nothing(cache: Store) -> None:
     assert configuration().developer_configuration.use_emulation
 
 
+def test_the_version_is_that_of_the_configuration_in_use(cache: Store) -> None:
+    configuration = Configuration(cache)
+    assert configuration.version == ""
+    cache.put(an_object(1, {"useEmulation": True}))
+    assert configuration.version == "1"
+    cache.put(an_object(2, {"useEmulation": "yes"}))
+    assert configuration.version == "1", "the new one cannot be read"
+    cache.remove(NAME)
+    assert configuration.version == ""
+
+
 def test_settings_in_annotations_take_effect(cache: Store) -> None:
     configuration = Configuration(cache)
     cache.put(an_object(1, {}, {FURTHER_ATTEMPTS: "5"}))
