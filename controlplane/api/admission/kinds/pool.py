@@ -27,6 +27,7 @@ from controlplane.api.admission.validate.metadata import (
     warn_of_held_back,
 )
 from controlplane.api.admission.validate.selector import check_parts, check_selector
+from controlplane.api.admission.validate.serials import warn_of_serials
 from controlplane.api.admission.validate.shared_claims import warn_of_shared_claims
 from controlplane.api.objects.kubevirt import KubeVirtConfiguration
 from controlplane.api.objects.meta import ObjectMeta
@@ -128,6 +129,7 @@ def _warn(pool: Json) -> Iterator[str]:
         return
     yield from warn_of_held_back(template.get("metadata"), f"{TEMPLATE}.spec.template.metadata")
     yield from warn_of_claim_names(template.get("spec"), f"{TEMPLATE}.spec.template.spec")
+    yield from warn_of_serials(template.get("spec"), f"{TEMPLATE}.spec.template.spec")
     replicas = pool["spec"].get("replicas")
     if isinstance(replicas, int) and replicas > 1 and not machine.get("dataVolumeTemplates"):
         yield from warn_of_shared_claims(template.get("spec"), f"{TEMPLATE}.spec.template.spec")

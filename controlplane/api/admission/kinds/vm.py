@@ -26,6 +26,7 @@ from controlplane.api.admission.validate.data_volumes import (
 )
 from controlplane.api.admission.validate.machine import check_machine
 from controlplane.api.admission.validate.metadata import check_template_metadata, warn_of_held_back
+from controlplane.api.admission.validate.serials import warn_of_serials
 from controlplane.api.objects.kubevirt import KubeVirtConfiguration
 from controlplane.api.objects.vm import VirtualMachine, VirtualMachineSpec
 from controlplane.api.schema.cel import add_machine_rules, rule
@@ -63,6 +64,7 @@ def _warn(vm: Json) -> Iterator[str]:
     if isinstance(template, dict):
         yield from warn_of_held_back(template.get("metadata"), "spec.template.metadata")
         yield from warn_of_claim_names(template.get("spec"), "spec.template.spec")
+        yield from warn_of_serials(template.get("spec"), "spec.template.spec")
 
 
 def _add_schema_rules(spec: Schema) -> None:

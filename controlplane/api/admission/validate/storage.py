@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from controlplane.api.admission.problem import Problem, below, excerpt
+from controlplane.api.admission.validate.serials import check_serial
 from controlplane.api.launch_plan import TEXT_LIMIT_BYTES
 from controlplane.api.objects import quantity
 from controlplane.api.objects.claim import claim_name
@@ -43,6 +44,7 @@ def check_storage(spec: VirtualMachineInstanceSpec, path: str) -> Iterator[Probl
     for index, disk in enumerate(disks):
         here = below(disk_path, index)
         yield from _disk(disk, here)
+        yield from check_serial(disk, here)
         yield from _shareable(disk, spec.volumes, here)
         if disk.name not in volume_names:
             text = f"no volume is called {excerpt(disk.name)}; add it to spec.volumes or remove the disk"
