@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Generic
 
 from controlplane.api.objects.resources import Key
@@ -18,6 +19,20 @@ from controlplane.engine.reconcile import reconcile
 from controlplane.engine.work_queue import WorkQueue
 
 log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """What a runner has to do at one moment."""
+
+    added: int
+    """How often a key was enqueued since the process began, retries included."""
+    depth: int
+    """Keys that wait for a worker."""
+    running_seconds: float
+    """For how long the running reconciles have run, together."""
+    longest_seconds: float
+    """For how long the oldest of them has."""
 
 
 class Runner(Generic[WorldT, ActionT, StatusT]):
@@ -41,7 +56,14 @@ class Runner(Generic[WorldT, ActionT, StatusT]):
         self._limit = limit
         self._observed = observed
         self._changed = asyncio.Event()
-        self._running = 0
+        self._began: dict[Key, float] = {}
+        """When each running reconcile began."""
+
+    def load(self) -> Load:
+        """Return the load. May be called in another thread."""
+        now = self._clock.monotonic()
+        running = [now - began for began in list(self._began.values())]
+        return Load(self._queue.added, self._queue.depth(now), sum(running), max(running, default=0.0))
 
     def add(self, key: Key, *, after: float = 0.0) -> None:
         """Enqueue a key, after so many seconds."""
@@ -61,24 +83,22 @@ class Runner(Generic[WorldT, ActionT, StatusT]):
                     pass
 
     def _start_due(self, workers: asyncio.TaskGroup) -> None:
-        while self._running < self._limit and (key := self._queue.take(self._clock.monotonic())) is not None:
-            self._running += 1
+        while len(self._began) < self._limit and (key := self._queue.take(self._clock.monotonic())) is not None:
+            self._began[key] = self._clock.monotonic()
             workers.create_task(self._work(key))
 
     def _pause(self) -> float | None:
-        if self._running >= self._limit:
+        if len(self._began) >= self._limit:
             return None
         due = self._queue.next_due()
         return None if due is None else max(0.0, due - self._clock.monotonic())
 
     async def _work(self, key: Key) -> None:
         outcome = Outcome(requeue_after=0.0)  # stays if the reconcile is cancelled
-        began = self._clock.monotonic()
         try:
             outcome = await self._guarded(key)
         finally:
-            self._running -= 1
-            now = self._clock.monotonic()
+            began, now = self._began.pop(key), self._clock.monotonic()
             failed = outcome.error is not None
             self._queue.finish(key, now, failed=failed, requeue_after=outcome.requeue_after)
             self._changed.set()

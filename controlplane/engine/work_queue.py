@@ -100,6 +100,16 @@ class WorkQueue:
             return earliest
         return self._heap[0][0] if self._heap else None
 
+    @property
+    def added(self) -> int:
+        """How often a key was enqueued, retries included."""
+        return self._arrivals
+
+    def depth(self, now: float) -> int:
+        """Return how many keys are due and not taken. May be called in another thread."""
+        due = sum(1 for due, _unused in list(self._due.values()) if due <= now)
+        return due + sum(map(len, list(self._ready.values())))
+
     def __len__(self) -> int:
         return len(self._due) + sum(map(len, self._ready.values())) + len(self._taken)
 

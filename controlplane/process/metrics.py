@@ -9,11 +9,29 @@ Metrics of machines are in virt_controller.metrics.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.registry import Collector
 
 from controlplane.engine.plan import Outcome
+from controlplane.engine.runner import Load
+
+_WORK_QUEUE: tuple[tuple[str, str, Callable[[Load], float]], ...] = (
+    ("adds", "Total number of adds handled by workqueue", lambda load: load.added),
+    ("depth", "Current depth of workqueue", lambda load: load.depth),
+    (
+        "unfinished_work_seconds",
+        "How many seconds of work are in progress and not in work_duration yet. Large values indicate stuck workers.",
+        lambda load: load.running_seconds,
+    ),
+    (
+        "longest_running_processor_seconds",
+        "How many seconds has the longest running processor for workqueue been running.",
+        lambda load: load.longest_seconds,
+    ),
+)
 
 
 class Metrics:
@@ -27,13 +45,25 @@ class Metrics:
             ["controller", "result"],
             registry=self.registry,
         )
+        self._retries = Counter(
+            "kubevirt_workqueue_retries",
+            "Total number of retries handled by workqueue",
+            ["name"],
+            registry=self.registry,
+        )
+        self._loads: dict[str, Callable[[], Load]] = {}
+        self.registry.register(_Loads(self._loads))
         self._seconds = Histogram(
-            "virtops_reconcile_seconds",
-            "Duration of a pass",
-            ["controller"],
+            "kubevirt_workqueue_work_duration_seconds",
+            "How long in seconds processing an item from workqueue takes.",
+            ["name"],
             buckets=(0.001, 0.005, 0.02, 0.1, 0.5, 1.0, 5.0, 30.0),
             registry=self.registry,
         )
+
+    def watch_load(self, controller: str, load: Callable[[], Load]) -> None:
+        """Export a controller's load; called at each scrape, in another thread."""
+        self._loads[controller] = load
 
     def version(self, kubevirt_version: str) -> None:
         """Register the version of KubeVirt that the process is compatible with."""
@@ -48,3 +78,25 @@ class Metrics:
         """Count a reconcile; the callback of engine.runner.Runner."""
         self._passes.labels(controller, "error" if outcome.error is not None else "ok").inc()
         self._seconds.labels(controller).observe(seconds)
+        if outcome.error is not None:
+            self._retries.labels(controller).inc()
+
+
+class _Loads(Collector):
+    """The metrics of work queues, under upstream's names."""
+
+    def __init__(self, loads: dict[str, Callable[[], Load]]) -> None:
+        self._loads = loads
+
+    def describe(self) -> Iterator[Metric]:
+        """Declare nothing: there are no controllers yet."""
+        return iter(())
+
+    def collect(self) -> Iterator[Metric]:
+        loads = {name: load() for name, load in self._loads.items()}
+        for name, text, value in _WORK_QUEUE:
+            make = CounterMetricFamily if name == "adds" else GaugeMetricFamily
+            family = make(f"kubevirt_workqueue_{name}", text, labels=("name",))
+            for controller, load in loads.items():
+                family.add_metric((controller,), value(load))
+            yield family

@@ -188,6 +188,7 @@ class Process:
             queue = WorkQueue(BackOff(random.random))
             observed = self._metrics.observed
             runner = Runner(controller.name, reconciler, queue, self._clock, limit=WORKERS, observed=observed)
+            self._metrics.watch_load(controller.name, runner.load)
             enqueue = partial(runner.add, after=controller.delay)
             controller.connect(self._deps, reconciler, enqueue, is_watched=lambda _resource: True)
             runners.append(runner)

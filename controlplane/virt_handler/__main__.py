@@ -135,6 +135,8 @@ class Handler:
             observed=self._metrics.observed,
         )
         vmis.subscribe(lambda key, _before, _after: self._enqueue(key))
+        self._metrics.watch_load("vmi", self._runner.load)
+        self._metrics.watch_load("incoming", self._incoming.load)
         self._endpoint_tls = EndpointTls(pair)
         self._endpoint = ApiEndpoint(
             self._endpoint_tls,

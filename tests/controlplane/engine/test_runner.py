@@ -154,3 +154,18 @@ async def test_a_key_due_earlier_shortens_the_sleep() -> None:
         await asyncio.sleep(0)
         runner.add(WEB)
         assert (await outcomes.get()).error is None
+
+
+async def test_the_load_counts_what_waits_and_what_runs() -> None:
+    gate = Gate()
+    gate.todo = {WEB, DB}
+    async with running(gate, asyncio.Queue(), limit=1) as runner:
+        runner.add(WEB)
+        runner.add(DB)
+        runner.add(Key("default", "later"), after=60)
+        await gate.entered.wait()
+
+        load = runner.load()
+
+    assert (load.added, load.depth) == (3, 1)
+    assert load.running_seconds == load.longest_seconds >= 0
