@@ -19,6 +19,8 @@ from controlplane.virt_launcher.errors import PreparationError
 MIB = 1024 * 1024
 RESERVE_BYTES = 128 * 1024
 """Bytes that stay free on the volume, as upstream: the file system needs space for a file that fills it."""
+BLOCK_BYTES = 4096
+"""With direct I/O, QEMU refuses a disk whose size is no multiple of the storage's block size, such as 7G of an import."""
 LEAST_SHARE = 0.9
 """The file system uses a part of a volume's size. A volume with less than 90 % of its claim's size is an error."""
 
@@ -84,5 +86,6 @@ def _extend(plan: ClaimDisk, descriptor: int, status: os.stat_result) -> None:
         os.unlink(layout.claim_file(plan.volume))
         text = f"volume {plan.volume}: has room for {max(free, 0)} bytes, its claim asks for {plan.size_bytes}"
         raise PreparationError("DiskTooLarge", text)
+    size = max(size, -(-status.st_size // BLOCK_BYTES) * BLOCK_BYTES)
     if size > status.st_size:
         os.ftruncate(descriptor, size)

@@ -52,6 +52,9 @@ def test_an_empty_volume_gets_a_sparse_disk_of_the_claims_size(volume: Path) -> 
         pytest.param(0, 100 * MIB, 93 * MIB, {}, 92 * MIB, id="a file system may take a tenth of the volume"),
         pytest.param(4 * MIB, 100 * MIB, 3 * MIB, {}, 6 * MIB, id="its own space counts as free"),
         pytest.param(MIB, 8 * MIB, 0, {}, MIB, id="a full volume"),
+        pytest.param(2 * MIB + 512, 2 * MIB, None, {}, 2 * MIB + 4096, id="of another size than blocks have"),
+        pytest.param(MIB + 512, 8 * MIB, 0, {}, MIB + 4096, id="of such a size on a full volume"),
+        pytest.param(MIB + 512, 8 * MIB, None, {"is_shared": True}, MIB + 512, id="of such a size, and shared"),
     ],
 )
 def test_a_disk_keeps_its_content_and_gets_its_size(
