@@ -20,7 +20,7 @@ MIB = 1024 * 1024
 RESERVE_BYTES = 128 * 1024
 """Bytes that stay free on the volume, as upstream: the file system needs space for a file that fills it."""
 BLOCK_BYTES = 4096
-"""With direct I/O, QEMU refuses a disk whose size is no multiple of the storage's block size, such as 7G of an import."""
+"""With direct I/O, QEMU refuses a disk whose size is no multiple of the block size of the storage, such as 7G."""
 LEAST_SHARE = 0.9
 """The file system uses a part of a volume's size. A volume with less than 90 % of its claim's size is an error."""
 

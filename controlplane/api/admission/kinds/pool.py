@@ -16,9 +16,9 @@ from controlplane.api.admission.kinds import vm
 from controlplane.api.admission.problem import Problem, below
 from controlplane.api.admission.rules import Json, Rules
 from controlplane.api.admission.validate.affinity import check_requirement
-from controlplane.api.admission.validate.claim_names import warn_of_claim_names
 from controlplane.api.admission.validate.data_volumes import check_data_volume_templates
 from controlplane.api.admission.validate.machine import check_machine
+from controlplane.api.admission.validate.machine_warnings import warn_of_machine
 from controlplane.api.admission.validate.metadata import (
     check_annotation_syntax,
     check_labels,
@@ -27,7 +27,6 @@ from controlplane.api.admission.validate.metadata import (
     warn_of_held_back,
 )
 from controlplane.api.admission.validate.selector import check_parts, check_selector
-from controlplane.api.admission.validate.serials import warn_of_serials
 from controlplane.api.admission.validate.shared_claims import warn_of_shared_claims
 from controlplane.api.objects.kubevirt import KubeVirtConfiguration
 from controlplane.api.objects.meta import ObjectMeta
@@ -128,8 +127,7 @@ def _warn(pool: Json) -> Iterator[str]:
     if not isinstance(machine, dict) or not isinstance(template, dict):
         return
     yield from warn_of_held_back(template.get("metadata"), f"{TEMPLATE}.spec.template.metadata")
-    yield from warn_of_claim_names(template.get("spec"), f"{TEMPLATE}.spec.template.spec")
-    yield from warn_of_serials(template.get("spec"), f"{TEMPLATE}.spec.template.spec")
+    yield from warn_of_machine(template.get("spec"), f"{TEMPLATE}.spec.template.spec")
     replicas = pool["spec"].get("replicas")
     if isinstance(replicas, int) and replicas > 1 and not machine.get("dataVolumeTemplates"):
         yield from warn_of_shared_claims(template.get("spec"), f"{TEMPLATE}.spec.template.spec")

@@ -14,13 +14,12 @@ from kubevirt_api.names import RESERVED_ANNOTATIONS
 from controlplane.api.admission.defaults import attach_devices
 from controlplane.api.admission.problem import Problem, below, excerpt
 from controlplane.api.admission.rules import Json, Rules
-from controlplane.api.admission.validate.claim_names import warn_of_claim_names
 from controlplane.api.admission.validate.data_volumes import TEMPLATE as TEMPLATE_SPEC
 from controlplane.api.admission.validate.data_volumes import find_data_volumes
 from controlplane.api.admission.validate.machine import check_machine
+from controlplane.api.admission.validate.machine_warnings import warn_of_machine
 from controlplane.api.admission.validate.metadata import check_reserved, check_template_metadata, warn_of_held_back
 from controlplane.api.admission.validate.selector import check_selector
-from controlplane.api.admission.validate.serials import warn_of_serials
 from controlplane.api.admission.validate.shared_claims import warn_of_shared_claims
 from controlplane.api.objects.kubevirt import KubeVirtConfiguration
 from controlplane.api.objects.meta import ObjectMeta
@@ -60,8 +59,7 @@ def _warn(replica_set: Json) -> Iterator[str]:
     if not isinstance(template, dict):
         return
     yield from warn_of_held_back(template.get("metadata"), f"{TEMPLATE}.metadata")
-    yield from warn_of_claim_names(template.get("spec"), f"{TEMPLATE}.spec")
-    yield from warn_of_serials(template.get("spec"), f"{TEMPLATE}.spec")
+    yield from warn_of_machine(template.get("spec"), f"{TEMPLATE}.spec")
     if isinstance(replicas, int) and replicas > 1:
         yield from warn_of_shared_claims(template.get("spec"), f"{TEMPLATE}.spec")
 

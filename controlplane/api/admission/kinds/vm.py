@@ -17,7 +17,6 @@ from controlplane.api.admission.identity import keep_identity
 from controlplane.api.admission.known_fields import INFERABLE
 from controlplane.api.admission.problem import Problem
 from controlplane.api.admission.rules import Json, Rules
-from controlplane.api.admission.validate.claim_names import warn_of_claim_names
 from controlplane.api.admission.validate.data_volumes import TEMPLATE as TEMPLATE_SPEC
 from controlplane.api.admission.validate.data_volumes import (
     check_data_volume_templates,
@@ -25,8 +24,8 @@ from controlplane.api.admission.validate.data_volumes import (
     find_data_volumes,
 )
 from controlplane.api.admission.validate.machine import check_machine
+from controlplane.api.admission.validate.machine_warnings import warn_of_machine
 from controlplane.api.admission.validate.metadata import check_template_metadata, warn_of_held_back
-from controlplane.api.admission.validate.serials import warn_of_serials
 from controlplane.api.objects.kubevirt import KubeVirtConfiguration
 from controlplane.api.objects.vm import VirtualMachine, VirtualMachineSpec
 from controlplane.api.schema.cel import add_machine_rules, rule
@@ -63,8 +62,7 @@ def _warn(vm: Json) -> Iterator[str]:
     template = vm["spec"].get("template")
     if isinstance(template, dict):
         yield from warn_of_held_back(template.get("metadata"), "spec.template.metadata")
-        yield from warn_of_claim_names(template.get("spec"), "spec.template.spec")
-        yield from warn_of_serials(template.get("spec"), "spec.template.spec")
+        yield from warn_of_machine(template.get("spec"), "spec.template.spec")
 
 
 def _add_schema_rules(spec: Schema) -> None:

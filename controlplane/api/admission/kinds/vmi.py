@@ -14,10 +14,9 @@ from controlplane.api.admission.defaults import attach_devices, default_instance
 from controlplane.api.admission.problem import Problem
 from controlplane.api.admission.rules import Json, Rules
 from controlplane.api.admission.validate import metadata
-from controlplane.api.admission.validate.claim_names import warn_of_claim_names
 from controlplane.api.admission.validate.data_volumes import INSTANCE, find_data_volumes
 from controlplane.api.admission.validate.machine import check_machine
-from controlplane.api.admission.validate.serials import warn_of_serials
+from controlplane.api.admission.validate.machine_warnings import warn_of_machine
 from controlplane.api.objects.kubevirt import KubeVirtConfiguration
 from controlplane.api.objects.meta import ObjectMeta
 from controlplane.api.objects.vmi.instance import VirtualMachineInstanceSpec
@@ -48,8 +47,7 @@ def _check_metadata(meta: ObjectMeta, before: ObjectMeta) -> Iterator[Problem]:
 
 def _warn(vmi: Json) -> Iterator[str]:
     yield from metadata.warn_of_held_back(vmi.get("metadata"), "metadata")
-    yield from warn_of_claim_names(vmi["spec"], "spec")
-    yield from warn_of_serials(vmi["spec"], "spec")
+    yield from warn_of_machine(vmi["spec"], "spec")
 
 
 def _default(vmi: Json, configuration: KubeVirtConfiguration, seed: str | None) -> Json:
