@@ -100,7 +100,13 @@ MALFORMED = [
     row("serial closes a tag", "domain/firmware/serial", "</serial>", "must be letters"),
     row("serial with a control character", "domain/firmware/serial", "a\x07b", "\\u0007"),
     row("bios and efi", "domain/firmware/bootloader", {"bios": {}, "efi": {}}, "exclude"),
-    row("secure boot without SMM", "domain/firmware/bootloader", {"efi": {}}, "smm", at="bootloader.efi.secureBoot"),
+    row(
+        "secure boot without SMM",
+        "domain",
+        {"memory": {"guest": "1Gi"}, "firmware": {"bootloader": {"efi": {}}}, "devices": {}},
+        "smm",
+        at="bootloader.efi.secureBoot",
+    ),
     row(
         "secure boot with SMM off",
         "domain",
