@@ -43,8 +43,8 @@ lint: deps  ## Format, lint, types, import contracts, Ansible's own checks
 mutation: deps  ## All mutants, with a score for each file: hours. Some files: make mutation FILES='*/vm/*'
 	@$(VENV)/bin/python -m tests.mutation all $(or $(FILES),'*')
 
-simulate: deps  ## The reconcilers under random faults: make simulate STEPS=100000 SEED=7, or PLAY=migrations
-	@$(VENV)/bin/python -m tests.controlplane.simulation --steps $(STEPS) --seed $(SEED) --play $(or $(PLAY),all)
+simulate: deps  ## The reconcilers under random faults: make simulate STEPS=100000 SEED=7, or SCENARIO=migrations
+	@$(VENV)/bin/python -m tests.controlplane.simulation --steps $(STEPS) --seed $(SEED) --scenario $(or $(SCENARIO),all)
 
 chaos: deps  ## Random users and random faults on two nodes: make chaos SECONDS=3600 SEED=7, or MIGRATIONS=200
 	@$(VENV)/bin/python -m tests.chaos --seconds $(SECONDS) --seed $(SEED) --migrations $(or $(MIGRATIONS),0)

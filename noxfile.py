@@ -166,5 +166,5 @@ def nightly(session: nox.Session) -> None:
     session.run(*PYTEST, *SIDE_BY_SIDE, "-m", "nightly", *files_marked("nightly"), *session.posargs)
     session.run("python", "-m", "tests.molecule", "--all")
     session.run(*SIMULATION, "--steps", "100000", "--seeds", "8")
-    session.run(*SIMULATION, "--steps", "20000", "--seeds", "4", "--play", "migrations")
+    session.run(*SIMULATION, "--steps", "20000", "--seeds", "4", "--scenario", "migrations")
     session.run("python", "-m", "tests.mutation", "all")

@@ -84,7 +84,7 @@ class Candidate(Process):
         is_given_back = any(request.call.verb == "patch" for request in self.passes)
         assert is_given_back or not is_leader, f"{self.name} stops and keeps the Lease"
 
-    def broken_promise(self, asked: Request) -> str | None:
+    def unmet_precondition(self, asked: Request) -> str | None:
         if asked.call.verb == READ:
             return None
         if asked.call.verb == "create":
@@ -199,7 +199,7 @@ class Run:
     def check(self) -> None:
         assert len(self._acting()) <= 1
         for candidate in self._candidates:
-            assert not candidate.broken_promises
+            assert not candidate.unmet_preconditions
             assert not candidate.bugs
 
     def _acting(self) -> list[Candidate]:

@@ -14,8 +14,8 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 
-from tests.controlplane.simulation.machines.play import MachinePlay
-from tests.controlplane.simulation.migrations.play import MigrationPlay
+from tests.controlplane.simulation.machines.scenario import MachineScenario
+from tests.controlplane.simulation.migrations.scenario import MigrationScenario
 from tests.support.breach import Breach
 
 MIGRATION_STEPS = 10
@@ -32,13 +32,13 @@ class Result:
     failure: str = ""
 
 
-def run_seed(seed: int, steps: int, *, play: str) -> Result:
-    """Run one seed. play: "migrations", or "all" for both plays."""
+def run_seed(seed: int, steps: int, *, scenario: str) -> Result:
+    """Run one seed. scenario: "migrations", or "all" for both scenarios."""
     logging.disable(logging.CRITICAL)
-    result = _run(MigrationPlay(seed), steps if play == "migrations" else steps // MIGRATION_STEPS)
-    if play == "migrations" or result.failure:
+    result = _run(MigrationScenario(seed), steps if scenario == "migrations" else steps // MIGRATION_STEPS)
+    if scenario == "migrations" or result.failure:
         return result
-    machines = _run(MachinePlay(seed), steps)
+    machines = _run(MachineScenario(seed), steps)
     return Result(
         seed,
         result.steps + machines.steps,
@@ -49,13 +49,13 @@ def run_seed(seed: int, steps: int, *, play: str) -> Result:
     )
 
 
-def _run(play: MachinePlay | MigrationPlay, steps: int) -> Result:
+def _run(scenario: MachineScenario | MigrationScenario, steps: int) -> Result:
     failure = ""
     try:
-        play.run(steps)
+        scenario.run(steps)
     except Breach as breach:
         failure = str(breach)
-    return Result(play.seed, play.steps, play.writes, play.faults, play.phases, failure)
+    return Result(scenario.seed, scenario.steps, scenario.writes, scenario.faults, scenario.phases, failure)
 
 
 def main() -> int:
@@ -65,11 +65,13 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1, help="where all randomness comes from: the first seed")
     parser.add_argument("--seeds", type=int, default=1, help="how many seeds, counted from the first")
     parser.add_argument("--workers", type=int, default=1, help="processes")
-    parser.add_argument("--play", choices=("all", "migrations"), default="all", help="migrations: machines that move")
+    parser.add_argument(
+        "--scenario", choices=("all", "migrations"), default="all", help="migrations: machines that move"
+    )
     arguments = parser.parse_args()
     seeds = range(arguments.seed, arguments.seed + arguments.seeds)
     began = time.perf_counter()
-    run = partial(run_seed, steps=arguments.steps, play=arguments.play)
+    run = partial(run_seed, steps=arguments.steps, scenario=arguments.scenario)
     if arguments.workers > 1:
         with ProcessPoolExecutor(arguments.workers) as pool:
             results = list(pool.map(run, seeds))
@@ -78,8 +80,8 @@ def main() -> int:
     sys.stdout.write(_report(results, time.perf_counter() - began))
     broken = [result for result in results if result.failure]
     for result in broken:
-        play = "" if arguments.play == "all" else f" PLAY={arguments.play}"
-        again = f"make simulate STEPS={arguments.steps} SEED={result.seed}{play}"
+        scenario = "" if arguments.scenario == "all" else f" SCENARIO={arguments.scenario}"
+        again = f"make simulate STEPS={arguments.steps} SEED={result.seed}{scenario}"
         sys.stderr.write(f"{result.failure}\n\nrepeat with: {again}\n")
     return 1 if broken else 0
 

@@ -34,7 +34,7 @@ from controlplane.virt_controller.settings import Settings
 from controlplane.virt_controller.vm.reconciler import VmReconciler
 from tests.controlplane.simulation.answers import Request, View
 from tests.controlplane.simulation.configuration import Configuration
-from tests.controlplane.simulation.controller_promises import broken_promise
+from tests.controlplane.simulation.controller_preconditions import unmet_precondition
 from tests.controlplane.simulation.listing import INSTALL_NAMESPACE
 from tests.controlplane.simulation.process import Process, Queue
 from tests.support.calls import CallingApi
@@ -103,7 +103,7 @@ class Controller(Process):
         clock: WrongClock,
         rng: random.Random,
         configuration: Configuration | None = None,
-        rules: Callable[[Request], str | None] = broken_promise,
+        rules: Callable[[Request], str | None] = unmet_precondition,
     ) -> None:
         """rules: returns the missing precondition of a call."""
         super().__init__(name, store, clock)
@@ -165,7 +165,7 @@ class Controller(Process):
     def raw(self, resource: Resource, key: Key) -> bytes | None:
         return self.overlays[resource].get(key) if resource in self.overlays else None
 
-    def broken_promise(self, request: Request) -> str | None:
+    def unmet_precondition(self, request: Request) -> str | None:
         return self._rules(request)
 
 

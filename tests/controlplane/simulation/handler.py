@@ -26,7 +26,7 @@ from controlplane.virt_handler.vmi.reconciler import VmiReconciler
 from controlplane.virt_handler.vmi.world import Launcher as KnownLauncher
 from tests.controlplane.simulation.answers import Request, View
 from tests.controlplane.simulation.doubts import Doubts
-from tests.controlplane.simulation.handler_promises import broken_promise
+from tests.controlplane.simulation.handler_preconditions import unmet_precondition
 from tests.controlplane.simulation.launcher import Launcher
 from tests.controlplane.simulation.libvirt import LauncherConnections
 from tests.controlplane.simulation.listing import DURATION_SECONDS, EVERY_SECONDS, lease_key
@@ -56,7 +56,7 @@ class Handler(Process):
         self._vmis = ReadYourWritesCache(vmis)
         queue = Queue(rng)
         self.work = {"vmi": (queue, None)}
-        connections = LauncherConnections(node, rng, self.loop.settle, Doubts(self.broken_promises.append))
+        connections = LauncherConnections(node, rng, self.loop.settle, Doubts(self.unmet_preconditions.append))
         tools = self.tools(connections, rng)
         self.sessions = WatchedRegistry(pods, tools, self.enqueue, connections, report_bug=self.bugs.append)
         self.run(self.sessions.run())
@@ -131,10 +131,10 @@ class Handler(Process):
         """Hide all VMIs until they change or are listed again."""
         self.caches[1].lose_sight()
 
-    def broken_promise(self, request: Request) -> str | None:
+    def unmet_precondition(self, request: Request) -> str | None:
         if request.call.verb == "define" and [call.verb for call in self._turn_of(request.call).calls[-1:]] != [READ]:
             return "the last request before a start does not read its grant"
-        return broken_promise(request, self.node.name, self._launcher_of)
+        return unmet_precondition(request, self.node.name, self._launcher_of)
 
     def keys(self, work: str) -> Iterable[Key]:
         del work

@@ -77,7 +77,7 @@ class Process:
         self.passes: list[Pass] = []
         self.answers = Answers()
         self.bugs: list[str] = []
-        self.broken_promises: list[str] = []
+        self.unmet_preconditions: list[str] = []
         self.is_dead = False
         self._born = clock.monotonic()
         self._rounds = ROUNDS[store.version % len(ROUNDS)]
@@ -109,7 +109,7 @@ class Process:
         """Record the start of a reconcile."""
         del key
 
-    def broken_promise(self, request: Request) -> str | None:
+    def unmet_precondition(self, request: Request) -> str | None:
         """Return the missing precondition of a call."""
         del request
         return None
@@ -268,8 +268,8 @@ class Process:
         now, clock = max(turn.began, self.clock.now()), self.clock.now()
         age = self.clock.monotonic() - self._born
         request = Request(call, view, turn.view, turn.answers, self.answers, self.store, now, clock, age, self.seen)
-        if broken := self.broken_promise(request):
-            self.broken_promises.append(f"{call}: {broken}")
+        if broken := self.unmet_precondition(request):
+            self.unmet_preconditions.append(f"{call}: {broken}")
         return answer
 
     def _forget(self, pending: Pass) -> None:
@@ -309,12 +309,14 @@ class Process:
         queue.finish(key, now, failed=failed, requeue_after=outcome.requeue_after)
         self._finished[turn.work, key] = Moment(self.clock.now(), now, self.clock.offset)
         if turn.troubles and not failed:
-            self.broken_promises.append(f"{turn.work} {key}: {turn.troubles[0]}, and the pass counts as done")
+            self.unmet_preconditions.append(f"{turn.work} {key}: {turn.troubles[0]}, and the pass counts as done")
         if isinstance(outcome.error, NoProgress) and turn.stood == self._standing(turn):
-            self.broken_promises.append(f"{turn.work} {key}: {outcome.error}")
+            self.unmet_preconditions.append(f"{turn.work} {key}: {outcome.error}")
         wanted = outcome.requeue_after
         if not failed and not turn.calls and wanted is not None and wanted <= 0:
-            self.broken_promises.append(f"spins: {turn.work} {key}: a reconcile without a request is requeued at once")
+            self.unmet_preconditions.append(
+                f"spins: {turn.work} {key}: a reconcile without a request is requeued at once"
+            )
         if self.is_looked_at_each_time and not failed:
             self._look_for_undone(turn.work, key)
 
@@ -336,4 +338,4 @@ class Process:
             return
         remaining = undone(reconciler, key, None if due is None else due - now, last)
         if remaining is not None:
-            self.broken_promises.append(f"{name} {key}: {remaining}")
+            self.unmet_preconditions.append(f"{name} {key}: {remaining}")

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from tests.controlplane.simulation.machines.play import MachinePlay
-from tests.controlplane.simulation.migrations.play import MigrationPlay
+from tests.controlplane.simulation.machines.scenario import MachineScenario
+from tests.controlplane.simulation.migrations.scenario import MigrationScenario
 
 LONG = pytest.mark.nightly
 AT_LEAST = 10
@@ -38,42 +38,42 @@ def _no_threads() -> Iterator[None]:
 
 @pytest.mark.parametrize("seed", range(1, 5))
 def test_machines_start_and_stop_safely(seed: int) -> None:
-    play = MachinePlay(seed)
-    play.run(3_000)
-    assert play.writes > 500, "a run that writes little proves little"
-    assert play.faults.total() > 50
+    scenario = MachineScenario(seed)
+    scenario.run(3_000)
+    assert scenario.writes > 500, "a run that writes little proves little"
+    assert scenario.faults.total() > 50
 
 
 @LONG
 @pytest.mark.parametrize("seed", range(5, 13))
 def test_machines_survive_long_runs(seed: int) -> None:
-    play = MachinePlay(seed)
-    play.run(10_000)
+    scenario = MachineScenario(seed)
+    scenario.run(10_000)
     assert {"cut and force", "power", "relist", "second leader", "clock", "crash", "moment", "blind"} <= set(
-        play.faults
+        scenario.faults
     )
-    assert len(play.phases) >= 9
+    assert len(scenario.phases) >= 9
 
 
 @pytest.mark.parametrize("seed", range(1, 5))
 def test_no_fault_loses_duplicates_or_strands_a_migrating_machine(seed: int) -> None:
-    play = MigrationPlay(seed)
-    play.run(1_200)
-    assert {"migrations Succeeded", "migrations Failed"} <= set(play.phases)
+    scenario = MigrationScenario(seed)
+    scenario.run(1_200)
+    assert {"migrations Succeeded", "migrations Failed"} <= set(scenario.phases)
 
 
 @LONG
 @pytest.mark.parametrize("seed", range(5, 18))
 def test_migrations_survive_long_runs(seed: int) -> None:
-    play = MigrationPlay(seed)
-    play.run(6_250)
-    assert min(play.phases["migrations Succeeded"], play.phases["migrations Failed"]) >= AT_LEAST
+    scenario = MigrationScenario(seed)
+    scenario.run(6_250)
+    assert min(scenario.phases["migrations Succeeded"], scenario.phases["migrations Failed"]) >= AT_LEAST
 
 
-@pytest.mark.parametrize("kind", [MachinePlay, MigrationPlay])
+@pytest.mark.parametrize("kind", [MachineScenario, MigrationScenario])
 def test_the_same_seed_gives_the_same_run(kind: Any) -> None:
-    plays = [kind(5), kind(5)]
-    for play in plays:
-        play.run(400)
-    first, second = ([(entry.key, entry.raw) for entry in play.world.store.history] for play in plays)
+    scenarios = [kind(5), kind(5)]
+    for scenario in scenarios:
+        scenario.run(400)
+    first, second = ([(entry.key, entry.raw) for entry in scenario.world.store.history] for scenario in scenarios)
     assert first == second

@@ -4,7 +4,7 @@
 """Work that a process still has in its own view, without a scheduled reconcile: an event or a requeue was lost.
 
 The reconcilers are level-triggered: when a key is neither in progress nor queued, a reconcile must find nothing to do.
-Whether decisions are right is checked by the promises.
+Whether decisions are right is checked by the preconditions.
 """
 
 from __future__ import annotations

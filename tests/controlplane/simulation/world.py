@@ -129,8 +129,8 @@ class World:
         self.check_invariants(view)
         everybody: Iterable[Process] = (*self.controllers, *self.handlers.values())
         for process in everybody:
-            if process.broken_promises:
-                raise Breach(f"promise: {process.name}: {process.broken_promises[0]}")
+            if process.unmet_preconditions:
+                raise Breach(f"precondition: {process.name}: {process.unmet_preconditions[0]}")
             if process.bugs:
                 raise Breach(f"bug: {process.name}: {process.bugs[0]}")
 

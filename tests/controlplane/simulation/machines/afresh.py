@@ -42,7 +42,7 @@ def _work_of(process: Process, is_restless: Callable[[str], bool]) -> str | None
         wanted = _write_wanted(process, is_restless, prepared)
         if wanted is not None or not _go_on(process, prepared):
             break
-    result = wanted or next(iter((*process.bugs, *process.broken_promises)), None)
+    result = wanted or next(iter((*process.bugs, *process.unmet_preconditions)), None)
     process.die(None, is_request_out=False)
     return result
 

@@ -56,7 +56,7 @@ class MigratingHandler(Handler):
     def keys(self, work: str) -> Iterable[Key]:
         return super().keys(work) if work == "vmi" else sorted(self._coming.keys())
 
-    def broken_promise(self, request: Request) -> str | None:
+    def unmet_precondition(self, request: Request) -> str | None:
         return unconditional_write(request)
 
     def die(self, index: int | None, *, is_request_out: bool) -> None:

@@ -25,7 +25,7 @@ SEEDS = 20
 STEPS = 150
 
 
-class Play:
+class RandomPool:
     def __init__(self, seed: int) -> None:
         self.rng = random.Random(seed)
         self.user = Stand(2)
@@ -147,7 +147,7 @@ class Play:
 
 @pytest.mark.parametrize("seed", range(1, SEEDS + 1))
 async def test_no_surplus_is_created_and_no_wanted_vm_deleted(seed: int) -> None:
-    play = Play(seed)
+    pool = RandomPool(seed)
     for _unused in range(STEPS):
-        await play.step()
-    await play.settle()
+        await pool.step()
+    await pool.settle()

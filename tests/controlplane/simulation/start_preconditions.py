@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Preconditions of starts: the next start waits for its back-off, and a paused start is paused in each of its attempts.
 
-controller_promises calls it. It shares no code with the reconcilers.
+controller_preconditions calls it. It shares no code with the reconcilers.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from tests.controlplane.simulation.kubernetes import OUT_OF_SERVICE, has_taint
 from tests.controlplane.simulation.ledger import asks_for_run, controlling_uid
 from tests.controlplane.simulation.listing import taken_off_rightly
 from tests.controlplane.simulation.machines.truth import form
-from tests.controlplane.simulation.start_promises import (
+from tests.controlplane.simulation.start_preconditions import (
     end_is_noted,
     is_paused_as_asked,
     is_switched_on_as_asked,
@@ -40,7 +40,7 @@ TIMED_OUT = "RunTimedOut"
 Rule = Callable[[Request], str | None]
 
 
-def broken_promise(request: Request) -> str | None:
+def unmet_precondition(request: Request) -> str | None:
     """Return what is wrong with a request; None when nothing is."""
     rules = RULES.get((request.call.verb, request.call.kind), ())
     return next(filter(None, (rule(request) for rule in rules)), None)

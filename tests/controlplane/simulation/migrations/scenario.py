@@ -43,7 +43,7 @@ LONGEST_SECONDS = 1500.0
 """The time limit for the end of all migrations."""
 
 
-class MigrationPlay:
+class MigrationScenario:
     """One seed."""
 
     def __init__(self, seed: int) -> None:

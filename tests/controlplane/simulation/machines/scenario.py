@@ -17,7 +17,7 @@ STRETCH = 400
 """Steps between two settlements."""
 
 
-class MachinePlay:
+class MachineScenario:
     """One seed."""
 
     def __init__(self, seed: int) -> None:

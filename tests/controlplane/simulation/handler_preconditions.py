@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Preconditions of every write and every guest request of virt-handler, checked when it is sent, whatever its result.
 
-As controller_promises: it shares no code with the reconciler.
+As controller_preconditions: it shares no code with the reconciler.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ NEVER_ON = (("shut off", "unknown"), ("shut off", "failed"))
 """States of a domain that may be started: only defined, or after a failed start."""
 
 
-def broken_promise(request: Request, node: str, launcher_of: LauncherOf) -> str | None:
+def unmet_precondition(request: Request, node: str, launcher_of: LauncherOf) -> str | None:
     """Return what is wrong with a request; None when nothing is."""
     match request.call.verb, request.call.kind:
         case "define" | "launch", "domain":
