@@ -56,7 +56,7 @@ UNBUILT: dict[str, frozenset[str]] = {
             virtualMachineInstancesPerNode virtualMachineOptions vmStateStorageClass
             webhookConfiguration""",
         "MigrationConfiguration": """
-            allowPostCopy disableTLS matchSELinuxLevelOnMigration maxDowntimeMs network nodeDrainTaintKey
+            allowPostCopy disableTLS matchSELinuxLevelOnMigration maxDowntimeMs network
             unsafeMigrationOverride utilityVolumesTimeout""",
         "MigrationPolicySpec": "allowPostCopy experimental maxDowntimeMs",
         "VirtualMachineInstanceMigrationSpec": "receive sendTo",

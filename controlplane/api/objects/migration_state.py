@@ -14,7 +14,7 @@ from typing import Annotated
 import msgspec
 
 from controlplane.api.objects.meta import Node, Quantity
-from controlplane.api.schema.bounds import bounded
+from controlplane.api.schema.bounds import LabelKey, bounded
 
 _Name = Annotated[str, bounded(max_length=253)]
 _Word = Annotated[str, bounded(max_length=64)]
@@ -45,6 +45,8 @@ class MigrationConfiguration(Node, frozen=True, kw_only=True):
     """Seconds that a migration may take for each GiB of memory and local disks; 0 is no bound."""
     progress_timeout: Annotated[int, bounded(minimum=0)] = 150
     """Seconds without progress after which it is given up; 0 is no bound."""
+    node_drain_taint_key: LabelKey = ""
+    """Key of the taint (effect NoSchedule) that has all machines of a node migrated; kubevirt.io/drain if not set."""
     allow_auto_converge: bool = False
     """Slow a guest down that writes its memory faster than it is sent."""
     allow_workload_disruption: bool = False

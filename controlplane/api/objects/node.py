@@ -12,7 +12,8 @@ OUT_OF_SERVICE = "node.kubernetes.io/out-of-service"
 """Taint by which a person says that a node is off: what ran on it may be started elsewhere."""
 
 DRAIN = "kubevirt.io/drain"
-"""Taint by which a person wants all machines off a node. Deprecated: an eviction is the way."""
+"""Taint by which a person wants all machines off a node, if the configuration names no other. Deprecated: an eviction
+is the way."""
 
 
 class Taint(Struct, frozen=True, kw_only=True):
@@ -34,6 +35,7 @@ class Node(Struct, frozen=True, kw_only=True):
     def is_out_of_service(self) -> bool:
         return any(taint.key == OUT_OF_SERVICE for taint in self.spec.taints)
 
-    @property
-    def is_drained(self) -> bool:
-        return any((taint.key, taint.effect) == (DRAIN, "NoSchedule") for taint in self.spec.taints)
+    def is_drained(self, configured_key: str) -> bool:
+        """Tell whether all machines have to leave. configured_key: of the taint; "" is DRAIN."""
+        drain = (configured_key or DRAIN, "NoSchedule")
+        return any((taint.key, taint.effect) == drain for taint in self.spec.taints)

@@ -91,6 +91,14 @@ DnsSubdomain = Annotated[
     str,
     bounded("a DNS subdomain: lower-case letters, digits, '-' and '.'", pattern=SUBDOMAIN, max_length=253),
 ]
+LabelKey = Annotated[
+    str,
+    bounded(
+        "a label key, e.g. example.com/drain",
+        pattern=f"({SUBDOMAIN}/)?[A-Za-z0-9]([-A-Za-z0-9_.]{{0,61}}[A-Za-z0-9])?",
+        max_length=317,
+    ),
+]
 ClaimName = Annotated[
     str,
     bounded(

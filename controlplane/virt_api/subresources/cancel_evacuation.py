@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import logging
 
-from controlplane.api.objects.decode import DecodeError, decode_vmi
+from controlplane.api.objects.decode import DecodeError, decode, decode_vmi
+from controlplane.api.objects.node import DRAIN, Node
 from controlplane.api.objects.resources import NODE, VIRTUAL_MACHINE_INSTANCE, Key
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.engine.errors import Conflict, NotFound
@@ -19,18 +20,21 @@ from controlplane.virt_api.subresources.options import EvacuationOptions
 log = logging.getLogger(__name__)
 
 KIND = VIRTUAL_MACHINE_INSTANCE.kind.lower()
-DRAIN_TAINT = {"key": "kubevirt.io/drain", "effect": "NoSchedule"}
-"""Evacuates all VMIs of a node, as in versions of KubeVirt before evacuationNodeName."""
 ATTEMPTS = 4
 """The write may conflict with a controller's status write now and then."""
 
 
-async def cancel_evacuation(client: Client, key: Key, options: EvacuationOptions, user: User) -> Response:
-    """Remove evacuationNodeName for an authorized caller; without one, nothing changes. Raises ApiError."""
+async def cancel_evacuation(
+    client: Client, key: Key, options: EvacuationOptions, user: User, drain_taint_key: str = ""
+) -> Response:
+    """Remove evacuationNodeName for an authorized caller; without one, nothing changes. Raises ApiError.
+
+    drain_taint_key: as configured, of the taint that evacuates all machines of a node.
+    """
     for _unused in range(ATTEMPTS):
         try:
             vmi = decode_vmi(await client.get(VIRTUAL_MACHINE_INSTANCE, key))
-            if (refusal := await _refusal(client, key, vmi, options)) is not None:
+            if (refusal := await _refusal(client, key, vmi, options, drain_taint_key)) is not None:
                 return refusal
             if not vmi.status.evacuation_node_name:
                 return Response()
@@ -54,26 +58,26 @@ async def cancel_evacuation(client: Client, key: Key, options: EvacuationOptions
 
 
 async def _refusal(
-    client: Client, key: Key, vmi: VirtualMachineInstance, options: EvacuationOptions
+    client: Client, key: Key, vmi: VirtualMachineInstance, options: EvacuationOptions, drain_taint_key: str
 ) -> Response | None:
     node = vmi.status.evacuation_node_name
-    if because := await _why_evacuated_anyway(client, vmi):
+    if because := await _why_evacuated_anyway(client, vmi, drain_taint_key):
         return failure(400, because)
     if node and options.node and options.node != node:
         return conflict(KIND, key.name, f"its evacuation is from node {node}, not {options.node}")
     return None
 
 
-async def _why_evacuated_anyway(client: Client, vmi: VirtualMachineInstance) -> str | None:
+async def _why_evacuated_anyway(client: Client, vmi: VirtualMachineInstance, drain_taint_key: str) -> str | None:
     """Return why a cancelled evacuation would start again; None if it would not, or the node is gone."""
     node = vmi.status.evacuation_node_name or vmi.status.node_name
     if not node:
         return None
     try:
-        taints = (await client.get(NODE, Key("", node))).get("spec", {}).get("taints") or ()
+        tainted = decode(await client.get(NODE, Key("", node)), Node)
     except NotFound:
         return None
-    if not any({**taint, **DRAIN_TAINT} == taint for taint in taints):
+    if not tainted.is_drained(drain_taint_key):
         return None
-    text = f"{DRAIN_TAINT['key']}:{DRAIN_TAINT['effect']}"
+    text = f"{drain_taint_key or DRAIN}:NoSchedule"
     return f'Node "{node}" has NodeDrainTaintKey "{text}", which evacuates all its machines; remove the taint'

@@ -119,7 +119,8 @@ class Subresources:
             options = parse_migrate(body)
             async with self.limit.slot():
                 return await migrate(self.client, key, options, user)
-        return await cancel_evacuation(self.client, key, parse_evacuation(body), user)
+        drain_taint_key = self.settings().configuration.migrations.node_drain_taint_key
+        return await cancel_evacuation(self.client, key, parse_evacuation(body), user, drain_taint_key)
 
     async def _change_lifecycle(self, route: SubresourceRoute, user: User, request: LifecycleRequest) -> Response:
         key = Key(route.access.namespace, route.access.name)

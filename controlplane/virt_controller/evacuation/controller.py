@@ -5,15 +5,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
-from controlplane.api.objects.resources import NODE, VIRTUAL_MACHINE_INSTANCE, VIRTUAL_MACHINE_INSTANCE_MIGRATION, Key
+from controlplane.api.objects.kubevirt import KubeVirtConfiguration
+from controlplane.api.objects.resources import (
+    KUBEVIRT,
+    NODE,
+    VIRTUAL_MACHINE_INSTANCE,
+    VIRTUAL_MACHINE_INSTANCE_MIGRATION,
+    Key,
+)
 from controlplane.engine.ports import Cache
 from controlplane.virt_controller.changes import BY_NODE, by_node, node_of, status_of
 from controlplane.virt_controller.controller import Controller, KeysOf, Watch
 from controlplane.virt_controller.dependencies import Dependencies
 from controlplane.virt_controller.evacuation.reconciler import EvacuationReconciler
 from controlplane.virt_controller.migration.index import BY_VMI, index_by_vmi, vmi_name_of
+
+IsDrained = Callable[[bytes | None], bool]
 
 
 def build(deps: Dependencies) -> EvacuationReconciler:
@@ -29,18 +38,25 @@ def build(deps: Dependencies) -> EvacuationReconciler:
 
 
 def watches(deps: Dependencies, _reconciler: EvacuationReconciler) -> tuple[Watch, ...]:
+    vmis, nodes = deps.caches[VIRTUAL_MACHINE_INSTANCE], deps.caches[NODE]
+    is_drained = _drain_reader(deps.configuration)
     return (
-        Watch(VIRTUAL_MACHINE_INSTANCE, _on_vmi(deps.caches[NODE])),
+        Watch(VIRTUAL_MACHINE_INSTANCE, _on_vmi(nodes, is_drained)),
         Watch(VIRTUAL_MACHINE_INSTANCE_MIGRATION, _on_migration),
-        Watch(NODE, _on_node(deps.caches[VIRTUAL_MACHINE_INSTANCE])),
+        Watch(NODE, _on_node(vmis, is_drained)),
+        Watch(KUBEVIRT, _on_configuration(vmis, nodes)),
     )
 
 
-def _on_vmi(nodes: Cache) -> KeysOf:
+def _drain_reader(configuration: Callable[[], KubeVirtConfiguration]) -> IsDrained:
+    return lambda raw: raw is not None and node_of(raw).is_drained(configuration().migrations.node_drain_taint_key)
+
+
+def _on_vmi(nodes: Cache, is_drained: IsDrained) -> KeysOf:
     def keys(key: Key, before: bytes | None, after: bytes | None) -> Iterator[Key]:
         old, new = status_of(before), status_of(after)
         is_requested = old.evacuation_node_name or new.evacuation_node_name
-        if is_requested or (new.node_name and _is_drained(nodes.get(Key("", new.node_name)))):
+        if is_requested or (new.node_name and is_drained(nodes.get(Key("", new.node_name)))):
             yield key
 
     return keys
@@ -51,16 +67,24 @@ def _on_migration(key: Key, before: bytes | None, after: bytes | None) -> Iterat
         yield Key(key.namespace, name)
 
 
-def _on_node(vmis: Cache) -> KeysOf:
+def _on_node(vmis: Cache, is_drained: IsDrained) -> KeysOf:
     def keys(key: Key, before: bytes | None, after: bytes | None) -> Iterator[Key]:
-        if _is_drained(before) != _is_drained(after):
+        if is_drained(before) != is_drained(after):
             yield from list(vmis.indexed(BY_NODE, key.name))
 
     return keys
 
 
-def _is_drained(raw: bytes | None) -> bool:
-    return raw is not None and node_of(raw).is_drained
+def _on_configuration(vmis: Cache, nodes: Cache) -> KeysOf:
+    """Enqueue the VMIs of nodes with any taint: the key of the one that drains may be another now."""
+
+    def keys(_key: Key, _before: bytes | None, _after: bytes | None) -> Iterator[Key]:
+        for node in list(nodes.keys()):
+            raw = nodes.get(node)
+            if raw is not None and node_of(raw).spec.taints:
+                yield from list(vmis.indexed(BY_NODE, node.name))
+
+    return keys
 
 
 CONTROLLER = Controller(

@@ -49,7 +49,7 @@ class World:
         node = self.vmi.status.node_name
         if not node:
             return False
-        is_drained = self.node is not None and self.node.is_drained
+        is_drained = self.node is not None and self.node.is_drained(self.configuration.migrations.node_drain_taint_key)
         return self.vmi.status.evacuation_node_name == node or is_drained
 
     @property

@@ -108,6 +108,9 @@ def filled_cluster() -> WatchedCluster:
 Change = Callable[[WatchedCluster], Enqueued]
 
 
+NAMED = {"nodeDrainTaintKey": "example.com/out"}
+
+
 def put(resource: Resource, key: Key, body: Json) -> Change:
     return lambda cluster: cluster.put(resource, key, body)
 
@@ -186,6 +189,16 @@ CHANGES: dict[str, tuple[Change, Enqueued]] = {
     "a node is drained": (
         put(NODE, NODE_1, {"spec": {"taints": [{"key": DRAIN, "effect": "NoSchedule"}]}}),
         keys("evacuation", PLACED),
+    ),
+    "the configuration, which names the taint of a node as the one that drains": (
+        in_order(
+            put(NODE, NODE_1, {"spec": {"taints": [{"key": "example.com/out", "effect": "NoSchedule"}]}}),
+            put(KUBEVIRT, KUBEVIRT_KEY, {"spec": {"configuration": {"migrations": NAMED}}}),
+        ),
+        keys("kubevirt workload-update", KUBEVIRT_KEY)
+        | keys("vmi", WEB)
+        | keys("evacuation", PLACED)
+        | {("quarantine", "")},
     ),
     "a replica set": (put(SET, WEB, {"spec": {}}), keys("replicaset", WEB)),
     "a member of a replica set": (

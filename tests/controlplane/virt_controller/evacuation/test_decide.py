@@ -12,6 +12,7 @@ from kubevirt_api.names import EVACUATION_MIGRATION
 
 from controlplane.api.objects.kubevirt import KubeVirtConfiguration
 from controlplane.api.objects.migration import VirtualMachineInstanceMigration
+from controlplane.api.objects.migration_state import MigrationConfiguration
 from controlplane.api.objects.node import DRAIN, Node, NodeSpec, Taint
 from controlplane.api.timestamps import format_timestamp
 from controlplane.virt_controller.evacuation.decide import decide, derive_back_off
@@ -36,8 +37,11 @@ def evacuation(number: int, phase: str = "Failed", ago: float = 0.0) -> VirtualM
     return a_migration(phase, uid=name, name=name, annotations=notes, entered=format_timestamp(NOW - ago))
 
 
-def tainted(effect: str) -> Node:
-    return Node(spec=NodeSpec(taints=(Taint(key=DRAIN, effect=effect),)))
+def tainted(effect: str, key: str = DRAIN) -> Node:
+    return Node(spec=NodeSpec(taints=(Taint(key=key, effect=effect),)))
+
+
+OTHER_KEY = KubeVirtConfiguration(migrations=MigrationConfiguration(node_drain_taint_key="example.com/out"))
 
 
 TABLE: dict[str, tuple[World, str]] = {
@@ -56,6 +60,14 @@ TABLE: dict[str, tuple[World, str]] = {
     "its node is drained": (a_world({"evacuationNodeName": ""}, node=tainted("NoSchedule")), CREATE),
     "its node has the taint with another effect": (
         a_world({"evacuationNodeName": ""}, node=tainted("NoExecute")),
+        "-",
+    ),
+    "its node has the configured taint": (
+        a_world({"evacuationNodeName": ""}, node=tainted("NoSchedule", "example.com/out"), configuration=OTHER_KEY),
+        CREATE,
+    ),
+    "its node has the usual taint, another is configured": (
+        a_world({"evacuationNodeName": ""}, node=tainted("NoSchedule"), configuration=OTHER_KEY),
         "-",
     ),
     "evacuated, not running": (a_world({"phase": "Scheduled"}), "-"),

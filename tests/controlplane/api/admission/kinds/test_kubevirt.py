@@ -46,6 +46,15 @@ def test_batches_follow_each_other_within_a_day(interval: str, is_good: bool) ->
 
 
 @pytest.mark.parametrize(
+    ("taint", "is_good"), [("kubevirt.io/drain", True), ("drain", True), ("", True), ("a b", False), ("a/b/c", False)]
+)
+def test_the_taint_that_drains_is_a_label_key(taint: str, is_good: bool) -> None:
+    manifest = golden.changed(golden.load("kubevirt"), "spec/configuration/migrations", {"nodeDrainTaintKey": taint})
+    paths = [problem.path for problem in problems_of(manifest)]
+    assert paths == ([] if is_good else ["spec.configuration.migrations.nodeDrainTaintKey"])
+
+
+@pytest.mark.parametrize(
     ("amount", "is_good"),
     [("4Gi", True), ("16Ti", True), (8589934592, True), ("1Gi", True), ("64Ti", False), ("1e99", False)]
     + [(amount, False) for amount in ("0", 0, "8", "8G", "-8Gi", "4097Ki", "1Mi")],
