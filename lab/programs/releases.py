@@ -29,7 +29,6 @@ from lab.progress import Progress
 RELEASES = {"1.33": "1.33.13", "1.34": "1.34.4", "1.35": "1.35.4", "1.36": KUBERNETES, "1.37": "1.37.2"}
 """Minor version -> the release of it that a lab runs."""
 
-_MAIN = SOURCES / "kube/main.go"
 _STAGING = re.compile(r"^\s*(k8s\.io/[a-z-]+) v0\.0\.0$", re.MULTILINE)
 
 
@@ -46,10 +45,19 @@ def kube_module(release: str, cache: Cache) -> Module:
     return replace(KUBE, linker_flags=kube_linker_flags(release), generated=generated)
 
 
+def _files(release: str) -> list[Path]:
+    """Return the source files of a release: the lab's own, or those that replace them for its minor version."""
+    others = SOURCES / f"kube-{release.rpartition('.')[0]}"
+    own = sorted((SOURCES / "kube").glob("*.go"))
+    return [replacement if (replacement := others / file.name).exists() else file for file in own]
+
+
 def kube_directory(release: str, cache: Cache) -> Path:
     """Return the directory of a release's programs."""
     arguments = kube_module(release, cache).arguments(Path("OUT"))
-    digest = hashlib.sha256("\0".join([_MAIN.read_text(), *arguments]).encode()).hexdigest()[:16]
+    digest = hashlib.sha256(
+        "\0".join([*(file.read_text() for file in _files(release)), *arguments]).encode()
+    ).hexdigest()[:16]
     return cache.programs / f"kube-{release}-{digest}"
 
 
@@ -59,7 +67,8 @@ def build_release(release: str, cache: Cache, progress: Progress) -> None:
     sources = module.sources
     shutil.rmtree(sources, ignore_errors=True)
     sources.mkdir(parents=True)
-    shutil.copyfile(_MAIN, sources / "main.go")
+    for file in _files(release):
+        shutil.copyfile(file, sources / file.name)
     go = toolchain.find_go(cache, progress)
     progress(f"resolving the modules of Kubernetes {release}")
     described = json.loads(_run_go(go, ["mod", "download", "-json", f"k8s.io/kubernetes@v{release}"], cache.root))

@@ -2,7 +2,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 	_ "k8s.io/client-go/plugin/pkg/client/auth" // kubectl's authentication plug-ins
 	"k8s.io/component-base/cli"
-	"k8s.io/component-base/logs"
 	_ "k8s.io/component-base/logs/json/register"          // the JSON log format
 	_ "k8s.io/component-base/metrics/prometheus/clientgo" // client metrics
 	_ "k8s.io/component-base/metrics/prometheus/version"  // the version metric
@@ -21,7 +19,6 @@ import (
 	controllermanager "k8s.io/kubernetes/cmd/kube-controller-manager/app"
 	proxy "k8s.io/kubernetes/cmd/kube-proxy/app"
 	scheduler "k8s.io/kubernetes/cmd/kube-scheduler/app"
-	kubelet "k8s.io/kubernetes/cmd/kubelet/app"
 )
 
 var daemons = map[string]func() *cobra.Command{
@@ -29,14 +26,13 @@ var daemons = map[string]func() *cobra.Command{
 	"kube-controller-manager": controllermanager.NewControllerManagerCommand,
 	"kube-scheduler":          func() *cobra.Command { return scheduler.NewSchedulerCommand() },
 	"kube-proxy":              proxy.NewProxyCommand,
-	// The kubelet sets up its own signal handling and panics when it is given another one.
-	"kubelet": func() *cobra.Command { return kubelet.NewKubeletCommand(context.Background()) },
+	"kubelet":                 newKubelet,
 }
 
 func main() {
 	name := filepath.Base(os.Args[0])
 	if name == "kubectl" {
-		logs.GlogSetter(cmd.GetLogVerbosity(os.Args)) //nolint:errcheck // upstream's main ignores it, too
+		setKubectlVerbosity()
 		if err := cli.RunNoErrOutput(cmd.NewDefaultKubectlCommand()); err != nil {
 			util.CheckErr(err)
 		}

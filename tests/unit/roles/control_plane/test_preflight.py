@@ -21,6 +21,7 @@ EMPTY: dict[str, Any] = {
     "namespace_owner": "none",
     "namespace_terminating": False,
     "server_version": "1.36.3",
+    "api_server_has_image_volumes": True,
     "nodes": ["a", "b"],
     "nodes_without_image_volumes": [],
     "has_pod_monitors": False,
@@ -55,7 +56,7 @@ def refusal(found: dict[str, Any], options: dict[str, Any]) -> str:
         pytest.param(TERMINATING, {"state": "absent"}, id="a removal while the namespace terminates"),
         pytest.param(NEWER, {"allow_downgrade": True}, id="a downgrade with the option"),
         pytest.param(NEWER, {"allow_downgrade": "true"}, id="a downgrade with the option as a text"),
-        pytest.param({"server_version": "1.36.0"}, {}, id="the oldest Kubernetes"),
+        pytest.param({"server_version": "1.33.0"}, {}, id="the oldest Kubernetes"),
         pytest.param({"server_version": "1.100.1"}, {}, id="a newer Kubernetes"),
         pytest.param({"server_version": None}, {}, id="an unknown Kubernetes"),
         pytest.param({"server_version": "1.30.0"}, {"state": "absent"}, id="a removal from an old cluster"),
@@ -127,9 +128,15 @@ def test_valid_options_and_clusters_are_accepted(found: dict[str, Any], options:
         ),
         *(
             pytest.param(
-                {"server_version": version}, {}, [f"Kubernetes {version}", "upgrade it to that", "1.36"], id=version
+                {"server_version": version}, {}, [f"Kubernetes {version}", "upgrade it to that", "1.33"], id=version
             )
-            for version in ("1.35.9", "1.9.0")
+            for version in ("1.32.9", "1.9.0")
+        ),
+        pytest.param(
+            {"server_version": "1.34.4", "api_server_has_image_volumes": False},
+            {},
+            ["Kubernetes 1.34.4", "kube-apiserver and each kubelet", "ImageVolume=true", "1.35"],
+            id="the gate is off at the API server",
         ),
         *(
             pytest.param(
