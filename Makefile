@@ -15,7 +15,7 @@ export NAMESPACE
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help deps inputs quickstart test test-unit lint mutation simulate chaos nightly bench clean
+.PHONY: help deps inputs quickstart test test-unit lint mutation simulate chaos nightly versions bench clean
 
 help:  ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*##/\1:/p' $(MAKEFILE_LIST)
@@ -51,6 +51,9 @@ chaos: deps  ## Random users and random faults on two nodes: make chaos SECONDS=
 
 nightly: deps  ## Checks that are too long for `make test`: all mutants, long simulations, chaos, other versions of ansible-core
 	@$(VENV)/bin/nox -s nightly sanity_all
+
+versions: deps  ## The life of a control plane on the oldest and the newest Kubernetes: make versions MINORS='1.34 1.35'
+	@$(VENV)/bin/python -m tests.versions $(MINORS)
 
 bench: deps  ## The benchmarks: one JSON line per figure
 	@$(VENV)/bin/python -m tests.bench

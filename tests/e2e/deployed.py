@@ -22,26 +22,28 @@ from lab.progress import silent
 from tests.e2e.cluster import Cluster
 
 ROOT = Path(__file__).resolve().parents[2]
-ROLE = """
+PLAY = """
 - hosts: localhost
   gather_facts: false
-  roles: [virtops.kubevirt.control_plane]
+  roles: [virtops.kubevirt.{role}]
 """
 
 
 @contextmanager
-def deployed(name: str, nodes: int = 1, **options: Any) -> Iterator[Cluster]:
+def deployed(
+    name: str, nodes: int = 1, *, lab_options: Mapping[str, Any] | None = None, **options: Any
+) -> Iterator[Cluster]:
     """Have a lab with the control plane inside the block, and delete it after.
 
-    options: variables of the role, in addition to emulation. Two checkouts on one machine need different values of
-    E2E_LAB_PREFIX.
+    lab_options: of Lab.up. options: variables of the role, in addition to emulation. Two checkouts on one machine need
+    different values of E2E_LAB_PREFIX.
     The nodes have the images from their creation. The Molecule scenario of role launcher_image tests their import, and
     test_readme.py the playbook for both.
     """
     name = os.environ.get("E2E_LAB_PREFIX", "") + name
     lab = Lab(name)
-    with lab.running(nodes, images=list(archives().values())):
-        _apply(lab, options)
+    with lab.running(nodes, images=list(archives().values()), **(lab_options or {})):
+        apply_role(lab, "control_plane", options)
         kubectl = ensure_programs(lab.cache, silent).kube("kubectl")
         yield Cluster(
             name=name,
@@ -54,7 +56,7 @@ def deployed(name: str, nodes: int = 1, **options: Any) -> Iterator[Cluster]:
 
 def upgrade(cluster: Cluster, **options: Any) -> None:
     """Apply the role of the control plane once more, without changes to the nodes."""
-    _apply(Lab(cluster.name), options)
+    apply_role(Lab(cluster.name), "control_plane", options)
 
 
 def archives() -> dict[str, Path]:
@@ -64,12 +66,13 @@ def archives() -> dict[str, Path]:
     return {image["name"]: Path(image["archive"]) for image in json.loads(done.stdout)}
 
 
-def _apply(lab: Lab, options: Mapping[str, Any]) -> None:
-    """Apply the role to a lab; a failure has Ansible's output."""
-    variables = json.dumps({"control_plane_use_emulation": True, **options})
+def apply_role(lab: Lab, role: str, options: Mapping[str, Any]) -> None:
+    """Apply a role to a lab; a failure has Ansible's output."""
+    emulation = {"control_plane_use_emulation": True} if role == "control_plane" else {}
+    variables = json.dumps({**emulation, **options})
     with tempfile.TemporaryDirectory(prefix=f"virtops-{lab.name}-") as folder:
         playbook = Path(folder) / "playbook.yml"
-        playbook.write_text(ROLE)
+        playbook.write_text(PLAY.format(role=role))
         program = str(Path(sys.executable).parent / "ansible-playbook")
         command = [program, "--extra-vars", variables, str(playbook)]
         environment = {
