@@ -19,6 +19,7 @@ from tests.controlplane.hypervisor.fake_libvirt import libvirtError
         ("VIR_ERR_AGENT_UNRESPONSIVE", "VIR_FROM_QEMU", "AgentSilent"),
         ("VIR_ERR_OPERATION_TIMEOUT", "VIR_FROM_QEMU", "TimedOut"),
         ("VIR_ERR_NO_CONNECT", "VIR_FROM_QEMU", "Disconnected"),
+        ("VIR_ERR_OPERATION_TIMEOUT", "VIR_FROM_RPC", "TimedOut"),
         ("VIR_ERR_INTERNAL_ERROR", "VIR_FROM_RPC", "Disconnected"),
         ("VIR_ERR_SYSTEM_ERROR", "VIR_FROM_RPC", "Disconnected"),
         ("VIR_ERR_SYSTEM_ERROR", "VIR_FROM_QEMU", "HypervisorError"),

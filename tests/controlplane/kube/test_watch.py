@@ -361,7 +361,11 @@ async def test_an_unreadable_object_costs_only_itself(
     assert caplog.text.count("cannot read an object") == 1
 
 
-@pytest.mark.parametrize(("version", "left"), [(110, {"b", "c"}), (50, {"a", "b", "c"})], ids=["ours", "earlier"])
+@pytest.mark.parametrize(
+    ("version", "left"),
+    [(110, {"b", "c"}), (101, {"b", "c"}), (50, {"a", "b", "c"})],
+    ids=["ours", "the version that is cached", "earlier"],
+)
 async def test_the_deletion_of_an_unreadable_object_is_applied(
     watched: Watched, api: FakeApi, version: int, left: set[str]
 ) -> None:

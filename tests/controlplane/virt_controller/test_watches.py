@@ -186,6 +186,12 @@ CHANGES: dict[str, tuple[Change, Enqueued]] = {
         keys("vmi orphan", MOVING) | {("migration", "default/moves")},
     ),
     "an eviction of a VMI": (put(VMI, PLACED, placed(evacuationNodeName="node-1")), keys("vm vmi evacuation", PLACED)),
+    "the eviction of a VMI is called off": (
+        lambda cluster: [cluster.put(VMI, PLACED, placed(**mark)) for mark in ({"evacuationNodeName": "node-1"}, {})][
+            -1
+        ],
+        keys("vm vmi evacuation", PLACED),
+    ),
     "a node is drained": (
         put(NODE, NODE_1, {"spec": {"taints": [{"key": DRAIN, "effect": "NoSchedule"}]}}),
         keys("evacuation", PLACED),

@@ -58,6 +58,7 @@ DIFFERENT: list[tuple[str, Any, Any]] = [
     ("spec/domain/memory", {"guest": "1Gi"}, {"guest": "a lot"}),
     ("spec/domain/devices/disks", [], [{"name": "a"}]),
     ("spec/accessCredentials", ..., [{}]),
+    ("spec/livenessProbe", {"guestAgentPing": {}}, {"guestAgentPing": {}, "initialDelaySeconds": False}),
     ("spec/newer", ..., None),
     ("spec/domain", {}, 7),
     ("newer", ..., {}),

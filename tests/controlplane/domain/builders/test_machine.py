@@ -44,6 +44,18 @@ def test_acpi_is_on_unless_switched_off(features: object, expected: bool) -> Non
     assert has_acpi(a_vmi(features=features)) is expected
 
 
+@pytest.mark.parametrize(
+    ("apic", "expected"),
+    [
+        pytest.param({}, True, id="by default"),
+        pytest.param({"enabled": True}, True, id="on"),
+        pytest.param({"enabled": False}, False, id="off"),
+    ],
+)
+def test_an_apic_that_is_switched_off_is_left_out(apic: object, expected: bool) -> None:
+    assert (build_features(a_vmi(features={"apic": apic}), KVM).apic is not None) is expected
+
+
 def test_uefi_without_secure_boot_uses_the_plain_firmware() -> None:
     os = build_os(a_vmi(firmware={"bootloader": {"efi": {"secureBoot": False}}}), KVM)
     assert os.loader is not None

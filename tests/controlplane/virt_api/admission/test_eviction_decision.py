@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from controlplane.api.objects.decode import decode, decode_vmi
-from controlplane.api.objects.phase import FAILED, RUNNING, SUCCEEDED
+from controlplane.api.objects.phase import FAILED, RUNNING, SCHEDULING, SUCCEEDED
 from controlplane.api.objects.pod import Pod
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.virt_api.admission import eviction_decision as eviction
@@ -121,6 +121,10 @@ def test_an_eviction_of_a_marked_vmi_is_in_progress() -> None:
 
 def test_the_mark_of_a_former_node_is_replaced() -> None:
     assert decide(a_vmi("External", evacuationNodeName="node-0")) == Evacuate("node-1", TRIGGERED)
+
+
+def test_a_vmi_that_no_node_has_yet_is_marked_with_the_node_of_its_pod() -> None:
+    assert decide(a_vmi("External", phase=SCHEDULING, nodeName="")) == Evacuate("node-1", TRIGGERED)
 
 
 def test_a_migration_target_is_not_evicted() -> None:

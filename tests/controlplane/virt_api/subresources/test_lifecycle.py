@@ -283,6 +283,12 @@ def test_a_start_while_the_vmi_is_unknown_is_refused_with_the_missing_proof(stra
     assert decide_restart(a_vm(strategy), lost, RestartOptions()) == (queue(STOP, START),)
 
 
+@pytest.mark.parametrize(("is_deleting", "remedy"), [(False, "stop it, then start it"), (True, "it starts by itself")])
+def test_the_remedy_of_a_restart_under_once_depends_on_whether_its_run_ends(*, is_deleting: bool, remedy: str) -> None:
+    with pytest.raises(RefusedError, match=f"Once {NO_RESTART}; {remedy}"):
+        decide_restart(a_vm("Once"), a_vmi("Running", deleting=is_deleting), RESTART)
+
+
 @pytest.mark.parametrize("strategy", ["Always", "Manual", "RerunOnFailure", "Once"])
 def test_a_start_with_a_new_vmi_is_refused(strategy: str) -> None:
     with pytest.raises(RefusedError, match="VM is already running or starting"):

@@ -326,6 +326,7 @@ def test_an_unsuitable_serving_pair_is_reissued(pair: Any, because: str) -> None
 
     assert isinstance(action, IssuePair)
     assert because in action.because
+    assert action.ends == 0.0, "it has the usual lifetime"
 
 
 def test_an_expired_authority_leaves_the_bundle() -> None:

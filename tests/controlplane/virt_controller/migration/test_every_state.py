@@ -14,8 +14,9 @@ from msgspec.structs import replace
 from controlplane.api.objects.migration import FAILED, FINAL, SUCCEEDED
 from controlplane.virt_controller.migration.decide import RULES, decide
 from controlplane.virt_controller.migration.status import NEXT, derive_status, next_phase
+from controlplane.virt_controller.migration.world import FINISHED_KEPT, DeleteMigration
 from tests.controlplane.decision_table import check, render, steps
-from tests.controlplane.virt_controller.builders import a_running_pod
+from tests.controlplane.virt_controller.builders import STAMP, a_running_pod
 from tests.controlplane.virt_controller.migration.worlds import (
     ARRIVED,
     BEGUN,
@@ -128,6 +129,21 @@ def test_a_source_pod_that_is_active_again_is_kept() -> None:
     world = a_world(a_migration("Succeeded"), vmi, target=a_target(), source=source)
     assert source.uid in vmi.status.active_pods
     assert steps(decide(world)) == "RemoveFinalizer"
+
+
+def test_an_old_migration_that_is_being_deleted_is_not_deleted_again() -> None:
+    old = [
+        a_migration("Failed", uid=f"old-{number}", name=f"old-{number}", created=f"2025-01-0{number}T00:00:00Z")
+        for number in range(1, FINISHED_KEPT + 2)
+    ]
+    old[0] = replace(old[0], metadata=replace(old[0].metadata, deletion_timestamp=STAMP))
+    world = a_world(a_migration("Failed", finalizers=()), an_instance(), others=tuple(old))
+    assert [step.name for step in decide(world).steps if isinstance(step, DeleteMigration)] == ["old-2"]
+
+
+def test_a_migration_that_succeeded_is_not_reported_as_cancelled_when_it_is_deleted() -> None:
+    vmi = an_instance(LEFT, activePods={TARGET_UID: "node-2"}, nodeName="node-2")
+    assert derive_status(a_world(a_migration("Succeeded", deleting=True, migrationState=LEFT), vmi), None) is None
 
 
 def test_the_label_of_another_migrations_hand_over_is_kept() -> None:

@@ -274,6 +274,7 @@ def _is_selected(requirement: Json, labels: Json) -> bool:
         ("web", None),
         ("other-1", None),
         ("web--1", None),
+        ("7", None),
     ],
 )
 def test_numbers_in_names(name: str, number: int | None) -> None:

@@ -212,6 +212,11 @@ LAUNCHER_FAILED = a_condition("Synchronized", "False", "LauncherFailed", "not a 
         (ALWAYS, EVICTED, f"run strategy is Always and the instance succeeded {WHY}"),
         (
             ALWAYS,
+            a_vmi("Succeeded", ran=True, conditions=[LATE]),
+            "run strategy is Always and the instance succeeded",
+        ),
+        (
+            ALWAYS,
             a_vmi("Failed", ran=True, conditions=[LATE, DISRUPTED]),
             f"run strategy is Always and the instance failed {WHY[:-1]}; ShutdownTimedOut: it did not obey)",
         ),
@@ -221,6 +226,7 @@ LAUNCHER_FAILED = a_condition("Synchronized", "False", "LauncherFailed", "not a 
         "although a restart is queued, which is our own",
         "evicted",
         "evicted, Always",
+        "succeeded after a trouble",
         "evicted, late",
     ],
 )

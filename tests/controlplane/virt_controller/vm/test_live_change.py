@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from kubevirt_api.names import CPUS_ADDED, FIXED_TEMPLATE_HASH, TEMPLATE_HASH
 
+from controlplane.api.objects.kubevirt import DeveloperConfiguration, KubeVirtConfiguration
 from controlplane.virt_controller.vm.decide import decide
 from controlplane.virt_controller.vm.live_change import find_change
 from controlplane.virt_controller.vm.restart_required import restart_required
@@ -81,6 +82,19 @@ def test_added_sockets_grow_the_requests_and_limits_that_the_template_names() ->
     assert restart_required(world) is None
 
 
+def test_the_request_of_each_added_cpu_is_rounded_down() -> None:
+    """As upstream, which divides before it multiplies."""
+    three = KubeVirtConfiguration(developer_configuration=DeveloperConfiguration(cpu_allocation_ratio=3))
+    resources = {"resources": {"requests": {"cpu": "1"}}}
+    was, now = cpus(cores=2, sockets=1), cpus(cores=2, sockets=3)
+    world = changed(
+        {"domain": {**was["domain"], **resources}}, {"domain": {**now["domain"], **resources}}, configuration=three
+    )
+    change = find_change(world)
+    assert change is not None
+    assert change["spec"]["domain"]["resources"] == {"requests": {"cpu": "2332m"}}
+
+
 def test_requests_of_the_instance_alone_do_not_grow() -> None:
     """A request that comes from a limit, or from the configuration, is not in the template."""
     limit = {"resources": {"limits": {"cpu": "2"}}}
@@ -89,6 +103,12 @@ def test_requests_of_the_instance_alone_do_not_grow() -> None:
     change = find_change(world)
     assert change is not None
     assert change["spec"]["domain"]["resources"] == {"limits": {"cpu": "2100m"}}
+
+
+def test_a_guest_whose_acpi_is_not_switched_gets_more_sockets() -> None:
+    was = cpus(sockets=1)
+    domain = {**a_run(was)["spec"]["domain"], "features": {"acpi": {}}}
+    assert find_change(changed(was, cpus(sockets=2), spec={"domain": domain})) is not None
 
 
 def test_an_explicit_number_of_sockets_that_equals_the_default_changes_only_the_template_hash() -> None:

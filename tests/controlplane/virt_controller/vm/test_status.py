@@ -83,6 +83,7 @@ WORDS: dict[str, tuple[World, str]] = {
     "failing starts": (vm_world(a_vm(**LOOPING)), "CrashLoopBackOff"),
     "failing starts, the last one exists": (vm_world(a_vm(**LOOPING), NEVER_RAN), "CrashLoopBackOff"),
     "starting again after failures": (vm_world(a_vm(**LOOPING), a_vmi("Scheduling")), "Starting"),
+    "failing starts before its strategy was unknown": (vm_world(a_vm("WaitAsReceiver", **LOOPING)), "Stopped"),
     "succeeded": (vm_world(a_vm("Manual"), a_vmi("Succeeded", ran=True)), "Stopped"),
     "none": (vm_world(a_vm("Halted")), "Stopped"),
     "foreign": (vm_world(a_vm(), FOREIGN), "Stopped"),

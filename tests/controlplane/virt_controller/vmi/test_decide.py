@@ -191,6 +191,7 @@ TABLE: dict[str, tuple[World, str]] = {
         "RemoveFinalizers",
     ),
     "deleted, only foreign finalizers": (vmi_world(a_vmi("Running", deleting=True, finalizers=("x",)), UP), ""),
+    "evacuated, its Pod is over": (vmi_world(LEAVING, ENDED), ""),
     # phases of other versions
     "unknown phase": (vmi_world(a_vmi("WaitingForSync", attempt=1)), ""),
     "unknown phase, deleted": (vmi_world(a_vmi("WaitingForSync", deleting=True), UP), ""),

@@ -173,6 +173,7 @@ def test_it_is_requeued_at_the_end_of_a_back_off() -> None:
 
     assert look(EVICT, a_candidate(), last=NOW - 10) == 50
     assert look(EVICT, a_candidate(), last=NOW + 50) == 60
+    assert look(EVICT, a_candidate(), last=NOW - 10, batchEvictionSize=0) is None
     assert look(MOVE, a_candidate("web", an_update(1, ago=-19), **CAN)) == 20
     assert look(MOVE, a_candidate("web", an_update(1, ago=-86_400), **CAN)) is None
     assert look(MOVE, a_candidate("web", an_update(1, ago=5), **CAN)) == 15

@@ -256,6 +256,9 @@ async def test_answers_for_users_are_cached_for_a_moment() -> None:
     await stage.look()
     await stage.agent.inquire(wanted)
     assert stage.asked == wanted * 3
+    stage.agent.note_frozen(True)
+    await stage.agent.inquire(wanted)
+    assert stage.asked == wanted * 4, "a freeze changes what it answers"
 
 
 @pytest.mark.parametrize(

@@ -86,6 +86,31 @@ async def test_an_agent_event_before_a_failed_read_causes_another_read(monkeypat
     assert domain.is_agent_connected
 
 
+async def test_an_agent_event_before_a_cancelled_read_causes_another_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The caller of a user request may be gone before libvirtd answers."""
+    guest, reader = await a_guest(), DomainReader()
+    domain = await reader.read(guest, None, {})
+    guest.agent = FakeAgent()
+    reader.note([CAME])
+    is_reading = asyncio.Event()
+
+    async def hang(_unused: object) -> str:
+        is_reading.set()
+        await asyncio.Event().wait()
+        return ""
+
+    with monkeypatch.context() as broken:
+        broken.setattr(guest, "described", hang)
+        reading = asyncio.create_task(reader.read(guest, domain, {}))
+        await is_reading.wait()
+        reading.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await reading
+    domain = await reader.read(guest, domain, {})
+    assert domain is not None
+    assert domain.is_agent_connected
+
+
 async def test_an_unreadable_description_keeps_the_last_one_and_is_not_read_again() -> None:
     guest, bad, reader = await a_guest(), await a_guest("<domain>"), DomainReader()
     domain = await reader.read(guest, None, {})

@@ -151,6 +151,16 @@ def test_unplugged_memory_extends_no_time_limit() -> None:
     assert pace.longest == 20
 
 
+def test_the_time_without_progress_begins_with_the_first_bytes() -> None:
+    """Before it sends, QEMU reports zeros."""
+    pace = Pace(settings(progress_timeout=10), 0.0, is_stoppable=True)
+    pace.note(Progress(), 5.0)
+    pace.note(Progress(total=GIB, remaining=5), 9.0)
+    pace.note(Progress(total=GIB, remaining=5), 15.0)
+    assert pace.too_long(15.0) == ""
+    assert pace.too_long(20.0) == "made no progress for 10 s"
+
+
 def test_an_impossible_total_extends_no_time_limit() -> None:
     """The total may come from a hostile launcher."""
     pace = Pace(settings(), 0.0, most=GIB)

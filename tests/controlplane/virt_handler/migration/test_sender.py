@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
@@ -296,6 +297,13 @@ async def test_an_unreachable_target_fails_the_transfer(monkeypatch: pytest.Monk
     line.is_open.set()
     with pytest.raises(Disconnected):
         await reach(monkeypatch, line)
+
+
+def test_a_volume_without_a_disk_is_not_sent() -> None:
+    volumes = [{"name": name, "emptyDisk": {"capacity": "1Gi"}} for name in ("data", "spare")]
+    disks = {"devices": {"disks": [{"name": "data", "disk": {"bus": "virtio"}}]}}
+    request = replace(a_request(), vmi=a_vmi("Running", domain=disks, volumes=volumes))
+    assert sender_module._options(request, MigrationConfiguration()).disks == ("vda",)
 
 
 @pytest.mark.parametrize("is_still", [False, True])

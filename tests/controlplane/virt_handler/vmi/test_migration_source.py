@@ -186,7 +186,10 @@ REPORTS: dict[str, tuple[World, dict[str, Any] | None]] = {
         world(ready(deleting=True), deleting_since=1000.0),
         {"failed": True, "failure_reason": CANCELLED, "abort_status": ""},
     ),
-    "moved": (world(begun(), MIGRATED, transfer=MOVED), {"completed": True, "failed": False}),
+    "moved": (
+        world(begun(), MIGRATED, transfer=MOVED),
+        {"completed": True, "failed": False, "abort_status": ""},
+    ),
     "moved, being resumed": (world(begun(), MIGRATED, transfer=SENDING), None),
     "moved, reported by libvirt": (world(begun(), MIGRATED), {"completed": True, "failed": False}),
     "moved, no look since": (

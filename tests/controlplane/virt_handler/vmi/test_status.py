@@ -344,6 +344,7 @@ def test_a_lost_launcher_that_cannot_be_searched_for_reports_it_until_it_can() -
     assert (reported.status.phase, find(reported.status)[1]) == ("Running", "VirtNodeNotReady")
     assert find(reported.status)[2].endswith(f"and virt-handler cannot search for it: {AWAY}")
     assert derive(reported, node_trouble=missing(60)) is None
+    assert derive(reported, node_trouble=missing(1)) is None, "virt-node came back for a moment only"
     assert find(derive(reported, look=a_look(processes=1, count=2)))[1] == "LauncherLost"
 
 

@@ -57,6 +57,14 @@ def test_the_first_file_that_names_an_entry_wins(tmp_path: Path) -> None:
     absent = str(tmp_path / "absent")
     config = kubeconfig.read(os.pathsep.join((absent, one, two)))
     assert (config["server"], config["token"]) == ("https://one", "1")
+    other = {
+        "current-context": "d",
+        "contexts": [{"name": "d", "context": {"cluster": "l"}}],
+        "clusters": [{"name": "l", "cluster": {"server": "https://other"}}],
+    }
+    three = write(tmp_path / "3", json.dumps(other))
+    assert kubeconfig.read(os.pathsep.join((one, three)))["server"] == "https://one"
+    assert kubeconfig.read(os.pathsep.join((three, one)))["server"] == "https://other"
 
 
 def test_token_file_is_read(tmp_path: Path) -> None:
@@ -70,6 +78,8 @@ def test_a_token_file_wins_over_a_token_unless_it_is_unreadable(tmp_path: Path) 
     token = write(tmp_path / "token", "newer\n")
     path = write(tmp_path / "config", json.dumps(a_config(tokenFile="token", token="older")))
     assert kubeconfig.read(path)["token"] == "newer"
+    write(tmp_path / "token", "\n")
+    assert kubeconfig.read(path)["token"] == "older"
     os.unlink(token)
     assert kubeconfig.read(path)["token"] == "older"
 

@@ -147,6 +147,11 @@ def crashing(**container: Any) -> dict[str, Any]:
             id="has just ended",
         ),
         pytest.param(
+            pod(initContainerStatuses=[{"name": "prepare", "state": {"terminated": {"reason": "Completed"}}}]),
+            None,
+            id="its init container is done",
+        ),
+        pytest.param(
             {**crashing(), "spec": {"nodeName": "node-2"}},
             "Pod virt-api-1 on node node-2, container virt-api: CrashLoopBackOff back-off 40s",
             id="where it is",

@@ -72,6 +72,15 @@ def test_a_missing_from_node_gets_a_warning(migrate: Migrate, options: dict[str,
     ]
 
 
+def test_a_node_that_was_removed_under_a_machine_gets_no_warning(migrate: Migrate, world: World) -> None:
+    """The machine, which cannot be moved, says that it is there."""
+    fixed = {"type": "LiveMigratable", "status": "False", "reason": "HostDevice"}
+    world.put("virtualmachineinstances", a_guest("web", "node-9", conditions=[fixed]))
+    result = migrate(from_node="node-9", unmovable="leave")
+    assert result["summary"]["unmovable"] == 1
+    assert "warnings" not in result
+
+
 def test_machines_of_a_node_can_be_limited_to_a_namespace(migrate: Migrate, world: World) -> None:
     world.put("virtualmachineinstances", a_guest("foreign", namespace="other"))
     result = migrate(from_node="node-1", namespace="other")

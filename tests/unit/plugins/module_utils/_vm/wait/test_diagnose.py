@@ -117,6 +117,12 @@ def test_an_unreadable_instance_is_not_reported_as_missing() -> None:
     assert message["reason"] == "its status is Starting, and its instance could not be read: no time is left"
 
 
+def test_a_halted_vm_may_have_an_instance_that_could_not_be_read() -> None:
+    vm = {"spec": {"runStrategy": "Halted"}, "status": {"printableStatus": "Stopping"}}
+    message = diagnose.explain(Unreadable(), vm, "default", "web")
+    assert message["reason"] == "its status is Stopping, and its instance could not be read: no time is left"
+
+
 @pytest.mark.parametrize("kind", ["VirtualMachine", "VirtualMachineInstance"])
 def test_an_object_that_was_never_seen_is_reported_as_such(kind: str) -> None:
     reason = diagnose.explain(Unreadable(), None, "default", "web", kind)["reason"]
