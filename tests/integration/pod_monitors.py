@@ -21,11 +21,18 @@ def _list(items: dict[str, Any]) -> dict[str, Any]:
     return {"type": "array", "items": items}
 
 
-_REQUIREMENT = _object(("key", "operator"), key=_TEXT, operator=_TEXT, values=_list(_TEXT))
+_LABELS = {"type": "object", "additionalProperties": _TEXT}
 _SPEC = _object(
     ("selector",),
-    selector=_object(matchExpressions=_list(_REQUIREMENT)),
-    podMetricsEndpoints=_list(_object(port=_TEXT, path=_TEXT)),
+    selector=_object(matchLabels=_LABELS),
+    podMetricsEndpoints=_list(
+        _object(
+            port=_TEXT,
+            path=_TEXT,
+            scheme={**_TEXT, "enum": ["http", "https", "HTTP", "HTTPS"]},
+            tlsConfig=_object(insecureSkipVerify={"type": "boolean"}),
+        )
+    ),
 )
 DEFINITION = {
     "apiVersion": "apiextensions.k8s.io/v1",
