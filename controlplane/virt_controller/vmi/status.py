@@ -159,13 +159,14 @@ def _without_pod(world: World) -> NextPhase:
         return ended if world.is_absence_confirmed else NextPhase(phase)
     if world.was_begun and world.is_absence_confirmed:
         return NextPhase(FAILED, Failure("PodDeleted", "the launcher Pod was deleted before the guest was started"))
+    # next_phase keeps a run in Scheduling there: no phase goes back to Pending.
     if world.problems:
-        return NextPhase(phase or PENDING)
+        return NextPhase(PENDING)
     import_failure = failed_import(world)
     # If a Pod was created, it may still come up, even if the cache lacks it.
     if import_failure is not None and not world.was_begun:
         return NextPhase(FAILED, import_failure)
-    if phase in ("", PENDING) and not world.was_begun and why_wait(world):
+    if not world.was_begun and why_wait(world):
         return NextPhase(PENDING)
     # Scheduling records the attempt: its Pod may exist from now on. So the finalizer must exist before.
     return NextPhase(SCHEDULING if VMI_FINALIZER in world.vmi.metadata.finalizers else phase)

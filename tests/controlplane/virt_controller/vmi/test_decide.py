@@ -19,7 +19,14 @@ from controlplane.api.objects.resources import Key
 from controlplane.engine.plan import IndependentActions
 from controlplane.virt_controller.vmi.decide import RULES, decide
 from controlplane.virt_controller.vmi.evidence import NodeState
-from controlplane.virt_controller.vmi.world import ConfirmPodsAbsent, DeletePod, GrantStart, Role, World
+from controlplane.virt_controller.vmi.world import (
+    AnnotateEviction,
+    ConfirmPodsAbsent,
+    DeletePod,
+    GrantStart,
+    Role,
+    World,
+)
 from tests.controlplane.virt_controller.builders import (
     POD_UID,
     a_condition,
@@ -29,6 +36,7 @@ from tests.controlplane.virt_controller.builders import (
     a_vmi,
     vmi_world,
 )
+from tests.controlplane.virt_controller.migration.worlds import LEFT, a_target, an_instance
 
 GRANTED = {"attempt": 1, "epoch": 1, "activePods": {POD_UID: "node-1"}, "nodeName": "node-1"}
 OTHER_GRANT = {**GRANTED, "activePods": {"another": "node-1"}}
@@ -62,11 +70,15 @@ ENDING_FAILED = a_vmi("Failed", deleting=True)
 
 EVICTING = "descheduler.alpha.kubernetes.io/eviction-in-progress"
 TOLD, TOLD_BY_OTHERS = (a_running_pod(annotations={EVICTING: who}) for who in ("kubevirt", "me"))
+TOLD_AND_GOING = a_running_pod(annotations={EVICTING: "kubevirt"}, deleting=True)
+TOLD_AND_OVER = a_pod("Failed", node="node-1", annotations={EVICTING: "kubevirt"})
 UP, GOING, OVER = a_running_pod(), a_running_pod(deleting=True), a_pod("Failed")
 BOUND = a_pod(node="node-1")
 CRASHED = a_pod("Running", node="node-1", compute={"terminated": {"exitCode": 1}})
 ENDED = a_pod("Failed", node="node-1")
 NEEDS_KVM = a_pod(has_kvm=True)
+NO_IMAGE = a_pod(node="node-1", compute={"waiting": {"reason": "ErrImagePull", "message": 'no image "launcher:1"'}})
+IN_A_MINUTE = {"configuration": KubeVirtConfiguration(run_timeout_seconds=60, further_attempts=0)}
 STRIPPED, ORPHAN = a_running_pod(labels={}), a_running_pod(owner_name=None)
 IS_TARGET = {"uid": "target", "labels": {ROLE: LAUNCHER_ROLE, MIGRATION_JOB: "job"}}
 TARGET = a_pod("Failed", attempt=2, node="node-2", **IS_TARGET)
@@ -99,6 +111,9 @@ TABLE: dict[str, tuple[World, str]] = {
     "Pod up and going": (vmi_world(FIRST, GOING), "WriteStatus"),
     "launcher ended beside a sidecar": (vmi_world(FIRST, CRASHED), "WriteStatus"),
     "Pod failed": (vmi_world(FIRST, ENDED), "WriteStatus"),
+    "its node has no launcher image": (vmi_world(LABELLED, NO_IMAGE), "WriteStatus"),
+    "launcher not up, time is left": (vmi_world(LABELLED, BOUND, placed_for=59.0, **IN_A_MINUTE), ""),
+    "launcher not up in time": (vmi_world(LABELLED, BOUND, placed_for=60.0, **IN_A_MINUTE), "WriteStatus"),
     "Pod lost its label": (vmi_world(FIRST, STRIPPED), "AdoptPod"),
     "Pod lost its owner": (vmi_world(FIRST, ORPHAN), "AdoptPod"),
     "Pod existed and is not in the cache": (vmi_world(FIRST, **BEGUN), "ConfirmPodsAbsent"),
@@ -129,9 +144,13 @@ TABLE: dict[str, tuple[World, str]] = {
     "to leave, a descheduler knows": (vmi_world(LEAVING, TOLD), ""),
     "to leave, another value": (vmi_world(LEAVING, TOLD_BY_OTHERS), "AnnotateEviction"),
     "to leave, Pod going": (vmi_world(LEAVING, GOING), ""),
+    "to leave, Pod over": (vmi_world(LEAVING, ENDED), ""),
     "to leave another node": (vmi_world(LEAVING_BEFORE, UP), ""),
     "it stays": (vmi_world(RUNNING, TOLD), "AnnotateEviction"),
     "it stays, somebody else's value": (vmi_world(RUNNING, TOLD_BY_OTHERS), ""),
+    "it stays, Pod going": (vmi_world(RUNNING, TOLD_AND_GOING), ""),
+    "it stays, Pod over": (vmi_world(RUNNING, TOLD_AND_OVER), ""),
+    "it is to leave no node, its Pod has none": (vmi_world(RUNNING, a_pod()), ""),
     "to leave before it runs": (
         vmi_world(a_vmi("Scheduled", evacuationNodeName="node-1", **GRANTED), UP),
         "AnnotateEviction LabelNode",
@@ -151,6 +170,8 @@ TABLE: dict[str, tuple[World, str]] = {
     "Pod with a foreign gate": (vmi_world(RUNNING, a_running_pod(gates=("other",))), ""),
     "a target without a guest": (vmi_world(RUNNING, UP, a_migrated_pod(uid="target", attempt=2)), ""),
     "a target failed": (vmi_world(RUNNING, UP, TARGET), ""),
+    "its guest has left for the target": (vmi_world(an_instance(LEFT), UP, a_target()), "CommitMigration"),
+    "its guest has left, over since": (vmi_world(an_instance(LEFT, "Failed"), OVER), ""),
     "Pod not in the cache": (vmi_world(RUNNING, node=HERE), "ConfirmPodsAbsent"),
     "Pod gone": (vmi_world(RUNNING, node=HERE, **ABSENT), "WriteStatus"),
     "Pod gone, its last state known": (vmi_world(RUNNING, node=HERE, last_states=(ENDED,)), "WriteStatus"),
@@ -222,6 +243,28 @@ def test_the_start_is_granted_to_the_pod_that_is_up() -> None:
     (action,) = decide(vmi_world(FIRST, UP)).steps
     assert isinstance(action, GrantStart)
     assert action.pod.uid == POD_UID
+
+
+def test_a_launcher_that_is_not_up_is_looked_at_again_when_its_time_is_over() -> None:
+    assert decide(vmi_world(LABELLED, BOUND, placed_for=20.0, **IN_A_MINUTE)).requeue_after == 40.0
+
+
+@pytest.mark.parametrize(
+    ("world", "value", "because"),
+    [
+        (vmi_world(LEAVING, UP), "kubevirt", "its guest is to leave the node"),
+        (vmi_world(LEAVING, TOLD_BY_OTHERS), "kubevirt", "its guest is to leave the node"),
+        (vmi_world(RUNNING, TOLD), None, "its guest stays"),
+        (vmi_world(LEAVING_BEFORE, TOLD), None, "its guest stays"),
+    ],
+    ids=["to leave", "to leave, another value", "it stays", "it has left the node"],
+)
+def test_a_descheduler_is_told_that_a_guest_is_to_leave_and_that_it_stays(
+    world: World, value: str | None, because: str
+) -> None:
+    (step,) = decide(world).steps
+    assert isinstance(step, IndependentActions)
+    assert step.actions == (AnnotateEviction(UP.metadata.name, POD_UID, value, because=because),)
 
 
 @pytest.mark.parametrize("phase", sorted(AFTER_HAND_OVER))

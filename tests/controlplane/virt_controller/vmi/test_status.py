@@ -22,7 +22,7 @@ from controlplane.api.objects.phase import FINAL, TRANSITIONS, is_allowed_transi
 from controlplane.api.objects.pod import Failure, Pod
 from controlplane.api.objects.resources import Key
 from controlplane.api.objects.vmi.instance import VirtualMachineInstanceStatus
-from controlplane.engine.errors import Forbidden
+from controlplane.engine.errors import ApiError, Forbidden, Invalid
 from controlplane.engine.plan import RefusedStep
 from controlplane.virt_controller.vmi.evidence import NodeState
 from controlplane.virt_controller.vmi.status import derive_status, grant, next_phase, refusal_message
@@ -60,6 +60,9 @@ UP_POD, GOING, SUCCEEDED, CRASHED = (
 )
 CRASHED_BESIDE_SIDECAR = a_pod("Running", node="node-1", compute=ENDED)
 REFUSED = a_pod("Failed", reason="UnexpectedAdmissionError", message="no kvm")
+REFUSED_BY_NODE = a_pod("Failed", node="node-1", reason="UnexpectedAdmissionError", message="no kvm")
+ONLY_ATTEMPT: dict[str, Any] = {"configuration": KubeVirtConfiguration(further_attempts=0)}
+LATE: dict[str, Any] = {"placed_for": 600.0}
 OTHER_SUCCEEDED, FAILED_TARGET = a_pod("Succeeded", uid="another"), a_pod("Failed", uid="t", attempt=2)
 
 PHASES: dict[str, tuple[World, str, str]] = {
@@ -71,6 +74,9 @@ PHASES: dict[str, tuple[World, str, str]] = {
     "fresh, a Pod of its predecessor is there": (vmi_world(a_vmi(), predecessors=(UP_POD,)), "Pending", ""),
     "pending, a claim is missing": (vmi_world(a_vmi("Pending", **NO_CLAIM)), "Pending", ""),
     "pending, nothing is missing": (vmi_world(a_vmi("Pending")), "Scheduling", ""),
+    "pending, a Pod existed, a claim went": (vmi_world(a_vmi("Pending", **NO_CLAIM), was_begun=True), "Scheduling", ""),
+    "pending, spec is invalid": (vmi_world(a_vmi("Pending"), problems=("x",)), "Pending", ""),
+    "no Pod yet, spec is invalid": (vmi_world(STARTING, problems=("x",)), "Scheduling", ""),
     "no Pod yet, a claim went": (vmi_world(a_vmi(**NO_CLAIM, **S)), "Scheduling", ""),
     "fresh, a Pod exists": (vmi_world(a_vmi(), UP_POD), "Scheduling", ""),
     "fresh, deleted, not confirmed": (vmi_world(a_vmi(deleting=True)), "", ""),
@@ -87,6 +93,22 @@ PHASES: dict[str, tuple[World, str, str]] = {
     "Pod failed": (vmi_world(LABELLED, CRASHED), "Failed", "LauncherFailed"),
     "launcher ended": (vmi_world(LABELLED, CRASHED_BESIDE_SIDECAR), "Failed", "LauncherFailed"),
     "Pod refused by the kubelet": (vmi_world(LABELLED, REFUSED), "Failed", "UnexpectedAdmissionError"),
+    "Pod refused by its node: a further attempt": (vmi_world(LABELLED, REFUSED_BY_NODE), "Scheduling", ""),
+    "Pod refused by its node, the only attempt": (
+        vmi_world(LABELLED, REFUSED_BY_NODE, **ONLY_ATTEMPT),
+        "Failed",
+        "UnexpectedAdmissionError",
+    ),
+    "launcher not up in time: a further attempt": (
+        vmi_world(LABELLED, a_pod(node="node-1"), **LATE),
+        "Scheduling",
+        "",
+    ),
+    "launcher not up in time, the only attempt": (
+        vmi_world(LABELLED, a_pod(node="node-1"), **LATE, **ONLY_ATTEMPT),
+        "Failed",
+        "RunTimedOut",
+    ),
     "scheduled, Pod up": (vmi_world(SCHEDULED, UP_POD), "Scheduled", ""),
     "running, Pod going": (vmi_world(RUNNING, GOING), "Running", ""),
     "running, Pod succeeded": (vmi_world(RUNNING, SUCCEEDED), "Succeeded", ""),
@@ -160,6 +182,13 @@ def test_the_first_write_records_attempt_and_both_phases() -> None:
     assert [transition.phase for transition in status.phase_transition_timestamps] == ["Pending", "Scheduling"]
     assert {transition.phase_transition_timestamp for transition in status.phase_transition_timestamps} == {STAMP}
     assert (status.runtime_user, status.memory and status.memory.guest_at_boot) == (107, "64Mi")
+    assert status.memory is not None
+    assert status.memory.guest_requested == "64Mi"
+
+
+@pytest.mark.parametrize("domain", [{}, {"memory": {"hugepages": {"pageSize": "2Mi"}}}], ids=["no memory", "no guest"])
+def test_without_guest_memory_in_the_spec_no_memory_is_reported(domain: Any) -> None:
+    assert derived(vmi_world(a_vmi(spec={"domain": domain}))).memory is None
 
 
 def test_the_first_write_names_the_revision_of_the_start() -> None:
@@ -204,13 +233,20 @@ def test_nothing_is_written_between_the_first_phase_and_the_grant() -> None:
 def test_the_start_is_granted_to_exactly_one_pod_in_one_write() -> None:
     """Conditions about the start are removed in the same write: nobody else would, after the hand-over."""
     old_conditions = [a_condition(kind, "False", "ErrImagePull") for kind in ("PodScheduled", "Synchronized")]
-    old = a_vmi(conditions=old_conditions, epoch=7, **S)
-    status = grant(vmi_world(old, UP_POD), UP_POD)
+    old = a_vmi(conditions=old_conditions, epoch=7, **NO_CLAIM, **S)
+    pod, claims = a_running_pod(qosClass="Burstable"), {"disk": PersistentVolumeClaim()}
+    status = grant(vmi_world(old, pod, claims=claims), pod)
     assert (status.phase, status.node_name, status.active_pods) == ("Scheduled", "node-1", {POD_UID: "node-1"})
     assert (status.attempt, status.epoch, status.launcher_container_image_version) == (1, 8, "launcher:1")
+    assert (status.qos_class, status.migration_method, status.migration_transport) == (
+        "Burstable",
+        "LiveMigration",
+        "Unix",
+    )
+    assert [volume.name for volume in status.volume_status] == ["disk"]
     assert types_of(status) == ["Ready"]
     granted = msgspec.structs.replace(old, status=status)
-    assert derive_status(vmi_world(granted, UP_POD), None) is None
+    assert derive_status(vmi_world(granted, pod, claims=claims), None) is None
 
 
 WAITING = {"waiting": {"reason": "ImagePullBackOff", "message": "no such image"}}
@@ -220,6 +256,12 @@ UNPLACED = (a_condition("PodScheduled", "False", "Unschedulable", "0/3 nodes are
 MOUNT = Failure("FailedMount", 'secret "seed" not found')
 NO_SECRET = {"event_troubles": {POD_UID: MOUNT}}
 NOT_MOUNTED = ("Synchronized", *MOUNT)
+MOUNT_REPORTED = a_vmi(node="node-1", conditions=[a_condition("Synchronized", "False", *MOUNT)], **S)
+REFUSED_FIRST = {"attempt": 1, "nodeName": "node-0", "reason": "OutOfcpu", "message": "no cpu"}
+SECOND = a_vmi("Scheduling", attempt=2)
+RETRIED = a_vmi("Scheduling", attempt=2, failedAttempts=[REFUSED_FIRST])
+NEXT = "attempt 1 failed on node node-0: OutOfcpu: no cpu; attempt 2 follows when that Pod is deleted, on another node "
+FURTHER_ATTEMPT = ("Synchronized", "FurtherAttempt", NEXT + "if one fits; 1 more may follow")
 NOT_AN_IMAGE = ("Synchronized", "LauncherFailed", "volume root: not a disk image")
 QUOTA = RefusedStep(CreatePod(1, because="x"), Forbidden("exceeded quota: pods=5"))
 NO_FINALIZER = RefusedStep(AddFinalizer("x"), Forbidden("no"))
@@ -238,6 +280,16 @@ TROUBLES: dict[str, tuple[World, RefusedStep[Any] | None, tuple[str, str, str] |
     "no Secret, no container yet": (vmi_world(LABELLED, a_pod(), **NO_SECRET), None, NOT_MOUNTED),
     "up, no Secret before": (vmi_world(LABELLED, UP_POD, **NO_SECRET), None, None),
     "no Secret for another Pod": (vmi_world(LABELLED, CREATING, event_troubles={"other": MOUNT}), None, None),
+    "no Secret, as a former leader reported": (vmi_world(MOUNT_REPORTED, CREATING), None, NOT_MOUNTED),
+    "no Secret as a former leader reported, no image since": (
+        vmi_world(MOUNT_REPORTED, a_pod(compute=WAITING)),
+        None,
+        NO_IMAGE,
+    ),
+    "a former attempt failed, no Pod yet": (vmi_world(RETRIED), None, FURTHER_ATTEMPT),
+    "a former attempt failed, being created": (vmi_world(RETRIED, a_pod(attempt=2)), None, FURTHER_ATTEMPT),
+    "a former attempt failed, no image": (vmi_world(RETRIED, a_pod(attempt=2, compute=WAITING)), None, NO_IMAGE),
+    "a Pod, a claim went": (vmi_world(a_vmi(**NO_CLAIM, **S), a_pod()), None, None),
     "no node": (
         vmi_world(STARTING, a_pod(conditions=UNPLACED)),
         None,
@@ -251,6 +303,7 @@ TROUBLES: dict[str, tuple[World, RefusedStep[Any] | None, tuple[str, str, str] |
     "a node": (vmi_world(LABELLED, scheduled("True")), None, None),
     "placement unknown": (vmi_world(LABELLED, scheduled("Unknown")), None, None),
     "Pod refused": (vmi_world(STARTING), QUOTA, ("Synchronized", "FailedCreate", refusal_message(QUOTA))),
+    "Pod of a former attempt refused": (vmi_world(SECOND), QUOTA, None),
     "finalizer refused": (
         vmi_world(STARTING),
         NO_FINALIZER,
@@ -267,6 +320,12 @@ TROUBLES: dict[str, tuple[World, RefusedStep[Any] | None, tuple[str, str, str] |
         None,
         ("Synchronized", "Deleted", "the VMI was deleted before its guest was started"),
     ),
+    "deleted, a claim is missing": (
+        vmi_world(a_vmi(deleting=True, **NO_CLAIM, **S), **ABSENT),
+        None,
+        ("Synchronized", "Deleted", "the VMI was deleted before its guest was started"),
+    ),
+    "runs, though its spec is invalid": (vmi_world(RUNNING, UP_POD, problems=("x",)), None, None),
 }
 
 
@@ -280,6 +339,30 @@ def test_obstacles_to_the_start_are_reported(
         [] if reported is None else [reported]
     )
     assert all(condition.status == "False" for condition in matching)
+
+
+@pytest.mark.parametrize(
+    ("step", "error", "remedy"),
+    [
+        (CreatePod(1, because="x"), Invalid("no"), "no; correct the machine's spec"),
+        (AddFinalizer("x"), Invalid("no"), "no; compare the installed CRDs with the control plane's version"),
+    ],
+    ids=["a Pod is made of the machine's spec", "a finalizer is not"],
+)
+def test_a_refusal_tells_what_to_correct(step: Any, error: ApiError, remedy: str) -> None:
+    assert refusal_message(RefusedStep(step, error)) == remedy
+
+
+def test_a_failed_attempt_is_recorded_and_the_next_begun_in_one_write() -> None:
+    status = derive_status(vmi_world(LABELLED, REFUSED_BY_NODE), None)
+    assert status is not None
+    assert (status.phase, status.attempt) == ("Scheduling", 2)
+    assert [(failed.attempt, failed.node_name) for failed in status.failed_attempts] == [(1, "node-1")]
+
+
+def test_an_evacuation_that_is_requested_before_the_grant_is_kept() -> None:
+    status = derived(vmi_world(a_vmi(evacuationNodeName="node-1", **S), a_pod(node="node-1")))
+    assert status.evacuation_node_name == "node-1"
 
 
 def claiming(*claims: str) -> dict[str, Any]:
@@ -302,6 +385,7 @@ def test_a_run_that_cannot_have_a_pod_yet_is_pending_and_begins_when_it_can() ->
     begun = derived(replace(world, vmi=pending, claims={"disk": PersistentVolumeClaim()}))
 
     assert (begun.phase, begun.attempt, types_of(begun)) == ("Scheduling", 1, ["Ready"])
+    assert [volume.name for volume in begun.volume_status] == ["disk"]
     assert [one.phase for one in begun.phase_transition_timestamps] == ["Pending", "Scheduling"]
 
 
