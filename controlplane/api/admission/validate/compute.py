@@ -18,8 +18,8 @@ from controlplane.api.objects.vmi.domain import MAX_VCPUS, Clock, Cpu, DomainSpe
 
 MAX_CPU = 10**9
 MIN_MEMORY = 10**6
-MOST_DIGITS = 6
-"""Of a number without its unit: more of them are no mebibytes."""
+MOST_MEBIBYTES = 10**6
+"""Limit of a number without its unit: nobody means more mebibytes."""
 MAX_MEMORY = 2**62
 """Twice as much fits into the 64-bit number that Kubernetes counts in: a Pod's limit is more than its guest's memory.
 What no node has is the scheduler's to say."""
@@ -130,7 +130,7 @@ def _meant(amount: Quantity | None) -> str:
     """Return the amount that was probably meant: a number alone counts bytes, and m thousandths of one."""
     text = str(amount)
     number, is_milli = text.removesuffix("m"), text.endswith("m")
-    if not number.isascii() or not number.isdecimal() or len(number) > MOST_DIGITS:
+    if not number.isdecimal() or not 0 < int(number) < MOST_MEBIBYTES:
         return "1Gi"
     return f"{number}Mi ({'m is a thousandth' if is_milli else 'without a unit it counts bytes'})"
 

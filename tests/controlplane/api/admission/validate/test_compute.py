@@ -32,6 +32,7 @@ MALFORMED = [
     ),
     row("dedicated CPUs", "domain/cpu/dedicatedCpuPlacement", True, "not built"),
     row("maxSockets below sockets", "domain/cpu", {"sockets": 8, "maxSockets": 4}, "below sockets", at="maxSockets"),
+    row("one socket later", "domain/cpu", {"sockets": 2, "maxSockets": 1}, "below sockets", at="maxSockets"),
     row(
         "maxSockets above the limit of the board",
         "domain/cpu",
@@ -48,6 +49,13 @@ MALFORMED = [
         "from 0 to 1000000000",
         at="resources.requests[cpu]",
     ),
+    row(
+        "CPU limit that cannot be counted",
+        "domain/resources/limits/cpu",
+        "1000000001",
+        "from 0 to 1000000000;",
+        at="resources.limits[cpu]",
+    ),
     row("CPU limit of zero", "domain/resources/limits/cpu", "0", "must be more than 0", at="resources.limits[cpu]"),
     row("no memory", "domain", {"devices": {}}, "set memory.guest", at="domain.memory.guest"),
     row("negative memory", "domain/memory/guest", "-1Gi", "must be positive"),
@@ -55,6 +63,21 @@ MALFORMED = [
     row("too much memory", "domain/memory/guest", "9223372036854775808", "at most 4Ei"),
     row("memory without a unit", "domain/memory/guest", "2048", "e.g. 2048Mi (without a unit it counts bytes)"),
     row("memory in thousandths", "domain/memory/guest", "512m", "e.g. 512Mi (m is a thousandth)"),
+    row("most memory without a unit", "domain/memory/guest", "999999", "e.g. 999999Mi (without a unit"),
+    row("so many thousandths are no mebibytes", "domain/memory/guest", "1000000m", "e.g. 1Gi"),
+    row("memory in kibibytes is no number alone", "domain/memory/guest", "512Ki", "e.g. 1Gi"),
+    row("half a byte", "domain/memory/guest", "0.5", "e.g. 1Gi"),
+    row("memory of zero", "domain/memory/guest", "0", '"0" is too small; must be at least 1M, e.g. 1Gi'),
+    row(
+        "memory request without a unit",
+        "domain/resources/requests/memory",
+        "2",
+        "e.g. 2Mi",
+        at="resources.requests[memory]",
+    ),
+    row(
+        "memory limit without a unit", "domain/resources/limits/memory", "2", "e.g. 2Mi", at="resources.limits[memory]"
+    ),
     row(
         "memory in an unknown unit", "domain/memory/guest", "1Gib", "write 1G (powers of 1000) or 1Gi (powers of 1024)"
     ),
@@ -173,6 +196,7 @@ ACCEPTED: dict[str, dict[str, Any]] = {
     "most vCPUs": {"cpu": {"sockets": 5, "cores": 17, "threads": 3}},
     "most vCPUs later": {"cpu": {"sockets": 1, "cores": 17, "threads": 3, "maxSockets": 5}},
     "no more sockets later": {"cpu": {"sockets": 4, "maxSockets": 4}},
+    "most CPUs that can be counted": {"resources": {"requests": {"cpu": "1e9"}, "limits": {"cpu": "1e9"}}},
     "a CPU request of the limit": {"resources": {"requests": {"cpu": "2"}, "limits": {"cpu": "2"}}},
     "least CPU request": {"resources": {"requests": {"cpu": "0"}}},
     "more CPUs than any node has": {"resources": {"requests": {"cpu": "5000"}, "limits": {"cpu": "5000"}}},
@@ -185,6 +209,7 @@ ACCEPTED: dict[str, dict[str, Any]] = {
     "UEFI without secure boot": {"firmware": {"bootloader": {"efi": {"secureBoot": False}}}},
     "BIOS": {"firmware": {"bootloader": {"bios": {}}}},
     "a kernel": {"firmware": {"kernelBoot": {"kernelArgs": "quiet", "container": {"image": "a", "kernelPath": "/k"}}}},
+    "UTC": {"clock": {"utc": {}}},
     "a time zone": {"clock": {"timezone": "Europe/Berlin"}},
 }
 
@@ -209,6 +234,50 @@ def test_values_up_to_their_limits_are_accepted(domain: dict[str, Any]) -> None:
     declared = domain if "memory" in str(domain) else {**domain, "memory": {"guest": "1Gi"}}
 
     assert list(check_compute(decode(declared, DomainSpec), KubeVirtConfiguration(), "spec.domain")) == []
+
+
+REQUIRED = "FieldValueRequired"
+NOT_SUPPORTED = "FieldValueNotSupported"
+
+
+@pytest.mark.parametrize(
+    ("domain", "field", "cause"),
+    [
+        pytest.param({"memory": None}, "memory.guest", REQUIRED, id="memory"),
+        pytest.param(
+            {"resources": {"limits": {"example.com/a": "1"}}},
+            "resources.limits[example.com/a]",
+            NOT_SUPPORTED,
+            id="GPU",
+        ),
+        pytest.param({"machine": {"type": "microvm"}}, "machine.type", NOT_SUPPORTED, id="machine type"),
+        pytest.param(
+            {"firmware": {"kernelBoot": {"container": {"kernelPath": "/k"}}}},
+            "firmware.kernelBoot.container",
+            REQUIRED,
+            id="image of a kernel",
+        ),
+        pytest.param(
+            {"firmware": {"kernelBoot": {"container": {"image": "a"}}}},
+            "firmware.kernelBoot.container",
+            REQUIRED,
+            id="kernel and initrd",
+        ),
+        pytest.param(
+            {"firmware": {"kernelBoot": {"container": {"image": "a", "initrdPath": "/i"}}}},
+            "firmware.kernelBoot.container.kernelPath",
+            REQUIRED,
+            id="kernel",
+        ),
+        pytest.param(
+            {"memory": {"guest": "1Gi", "maxGuest": "1"}}, "memory.maxGuest", "FieldValueInvalid", id="maxGuest, once"
+        ),
+    ],
+)
+def test_a_refusal_names_field_and_cause(domain: dict[str, Any], field: str, cause: str) -> None:
+    declared = decode({"memory": {"guest": "1Gi"}, **domain}, DomainSpec)
+    (problem,) = check_compute(declared, KubeVirtConfiguration(), "spec.domain")
+    assert (problem.path, problem.reason) == (f"spec.domain.{field}", cause)
 
 
 def test_the_configuration_replaces_the_machine_types() -> None:
