@@ -83,7 +83,7 @@ def excluded(path: Path, declared: Iterable[str], live: Iterable[str]) -> set[st
     if _ends(path, _SINGLE_SOURCE) and new - {"name"}:
         fields |= old - new - {"name"}
     for size in (1, 2, 3):
-        for group in _EXCLUSIVE.get(path[-size:], ()) if len(path) >= size else ():
+        for group in _EXCLUSIVE.get(path[-size:], ()):
             if new & group:
                 fields |= (old & group) - new
     return fields

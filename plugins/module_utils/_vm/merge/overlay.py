@@ -49,7 +49,7 @@ class _Overlay:
             return self._mapping({}, above, path)
         if isinstance(above, list):
             if path in KEYS:
-                return self._keyed_list(below if isinstance(below, list) else [], above, path, is_new=below is None)
+                return self._keyed_list(below if isinstance(below, list) else [], above, path)
             return self._atomic_list(below, above, path)
         return below if below is not None and is_equal(above, below, path) else above
 
@@ -60,8 +60,8 @@ class _Overlay:
         for key, value in above.items():
             if value is not None:
                 laid = self.lay(merged.get(key), value, (*path, key))
-                if laid or key in merged or not _only_removes(value, (*path, key)):
-                    merged[key] = laid
+                if laid or key in merged or not value:
+                    merged[key] = laid  # else all of the value is to be removed: where it is absent it stays absent
             elif self._keep_nulls:
                 merged[key] = None
             else:
@@ -69,7 +69,7 @@ class _Overlay:
         same = len(merged) == len(below) and all(key in below and merged[key] is below[key] for key in merged)
         return below if same else merged
 
-    def _keyed_list(self, below: list[Any], above: list[Any], path: Path, *, is_new: bool) -> list[Any]:
+    def _keyed_list(self, below: list[Any], above: list[Any], path: Path) -> list[Any]:
         declared = {key_of(path, item): item for item in above}
         merged = []
         for item in below:
@@ -86,7 +86,7 @@ class _Overlay:
             if self._keep_nulls or not removes(item, path)
         )
         same = len(merged) == len(below) and all(new is old for new, old in zip(merged, below, strict=True))
-        return below if same and not is_new else merged
+        return below if same else merged
 
     def _atomic_list(self, below: Any, above: list[Any], path: Path) -> list[Any]:
         inside = (*path, ITEM)
@@ -102,15 +102,6 @@ def removes(item: Any, path: Path) -> bool:
     """Tell whether an item of the list at `path` has nothing but None beside its key: it is to be removed."""
     rest = [value for key, value in item.items() if key != KEYS[path][0]] if isinstance(item, dict) else []
     return bool(rest) and all(value is None for value in rest)
-
-
-def _only_removes(value: Any, path: Path) -> bool:
-    """Tell whether a value has something and all of it is to be removed. Where it is absent it stays absent: an empty
-    mapping there would be a change.
-    """
-    if isinstance(value, dict):
-        return bool(value) and all(inner is None or _only_removes(inner, (*path, key)) for key, inner in value.items())
-    return isinstance(value, list) and bool(value) and path in KEYS and all(removes(item, path) for item in value)
 
 
 def has_removals(declared: Any) -> bool:

@@ -31,9 +31,29 @@ def patch_of(live: dict[str, Any], declared: dict[str, Any]) -> dict[str, Any]:
         pytest.param(
             {"spec": {"volumes": [{"name": "a", "emptyDisk": None}]}}, {"spec": {}}, {}, id="nor items that go"
         ),
+        pytest.param(
+            {"spec": {"volumes": [{"name": "a", "emptyDisk": None}, {"name": "b", "emptyDisk": {}}]}},
+            {},
+            {"spec": {"volumes": [{"name": "b", "emptyDisk": {}}]}},
+            id="beside others",
+        ),
+        pytest.param(
+            {"spec": {"tolerations": [{"name": "a", "key": None}]}},
+            {},
+            {"spec": {"tolerations": [{"name": "a"}]}},
+            id="a list without names has no items that go",
+        ),
         pytest.param({"rng": {}}, {}, {"rng": {}}, id="an empty object switches something on"),
         pytest.param({"a": True}, {"a": 1}, {"a": True}, id="true is not one"),
         pytest.param({"a": ["x"]}, {"a": ["x", "y"]}, {"a": ["x"]}, id="plain lists are wholes"),
+        pytest.param({"a": ["x"]}, {"a": ["y"]}, {"a": ["x"]}, id="also of the same length"),
+        pytest.param({"a": ["x"]}, {}, {"a": ["x"]}, id="a new list"),
+        pytest.param({"a": ["x"]}, {"a": "x"}, {"a": ["x"]}, id="a text is no list"),
+        pytest.param({"a": [{"b": 1}]}, {"a": [{"b": 1, "c": 2}]}, {}, id="items may have more than was declared"),
+        pytest.param({"a": []}, {}, {"a": []}, id="an empty list is something"),
+        pytest.param(
+            {"a": 0, "b": False, "c": ""}, {}, {"a": 0, "b": False, "c": ""}, id="so are zero, false and no text"
+        ),
         pytest.param({"memory": {"guest": "1Gi"}}, {"memory": {"guest": "1024Mi"}}, {}, id="equal quantities"),
         pytest.param({"requests": {"cpu": 1}}, {"requests": {"cpu": "1000m"}}, {}, id="quantity as a number"),
         pytest.param(
@@ -77,6 +97,10 @@ A = {"name": "a", "disk": {"bus": "virtio"}, "cache": "none"}
             [{"name": "a", "lun": {}}], [B, {"name": "a", "cache": "none", "lun": {}}], id="one target, not two"
         ),
         pytest.param([{"name": "c", "lun": None}], [B, A], id="an item that was not there goes"),
+        pytest.param(
+            [{"name": "a", "lun": None, "cache": "x"}], [B, {**A, "cache": "x"}], id="null is no other target"
+        ),
+        pytest.param(["text"], [B, A, "text"], id="what is no item is for the server to refuse"),
         pytest.param([], [B, A], id="an empty list names nothing"),
         pytest.param(None, None, id="null takes the list away"),
     ],
@@ -84,7 +108,9 @@ A = {"name": "a", "disk": {"bus": "virtio"}, "cache": "none"}
 def test_items_are_merged_by_their_key(declared: Any, after: Any) -> None:
     live: dict[str, Any] = {"spec": {"template": {"spec": {"domain": {"devices": {"disks": [B, A]}}}}}}
     declaration = {"spec": {"template": {"spec": {"domain": {"devices": {"disks": declared}}}}}}
-    assert value_at(overlay.over_live(live, declaration), shape.DISKS) == after
+    merged = overlay.over_live(live, declaration)
+    assert value_at(merged, shape.DISKS) == after
+    assert overlay.over_live(merged, declaration) is merged, "what is as declared is not copied"
 
 
 def test_data_volume_templates_are_merged_by_the_name_in_their_metadata() -> None:
@@ -101,6 +127,26 @@ def test_nulls_survive_a_merge_of_declarations_and_remove_fields_of_the_object()
     declared = overlay.over_declared({"a": 1, "b": {"c": 1}}, {"a": None, "b": {"c": None}, "d": None})
     assert declared == {"a": None, "b": {"c": None}, "d": None}
     assert overlay.over_live({"a": 2, "b": {"c": 2, "e": 3}}, declared) == {"b": {"e": 3}}
+
+
+@pytest.mark.parametrize(
+    "above",
+    [
+        pytest.param({"labels": {"b": None}}, id="a mapping of nothing else"),
+        pytest.param({"spec": {"volumes": [{"name": "a", "emptyDisk": None}]}}, id="an item of nothing else"),
+    ],
+)
+def test_nulls_survive_where_the_declaration_below_has_nothing(above: dict[str, Any]) -> None:
+    assert overlay.over_declared({}, above) == above
+
+
+def test_a_plain_list_replaces_the_one_of_the_declaration_below() -> None:
+    """It is not compared with it as with a list of the object, where the server has filled in more."""
+    assert overlay.over_declared({"a": [{"b": 1, "c": 2}]}, {"a": [{"b": 1}]}) == {"a": [{"b": 1}]}
+
+
+def test_a_mapping_over_null_is_no_mismatch() -> None:
+    assert overlay.over_declared({"a": None}, {"a": {"b": 1}}) == {"a": {"b": 1}}
 
 
 GONE = {"name": "a", "cache": None}
@@ -130,6 +176,7 @@ def test_a_declaration_with_removals_is_told_apart(declared: dict[str, Any], has
 
 
 def test_a_mapping_over_a_scalar_is_refused_in_a_declaration_and_replaces_it_in_the_object() -> None:
-    with pytest.raises(overlay.Mismatch, match=r"a\.b"):
+    with pytest.raises(overlay.Mismatch, match=r"a\.b") as refusal:
         overlay.over_declared({"a": {"b": "text"}}, {"a": {"b": {"c": 1}}})
+    assert (refusal.value.path, refusal.value.below) == (("a", "b"), "text")
     assert overlay.over_live({"a": "text"}, {"a": {"c": 1}}) == {"a": {"c": 1}}
