@@ -99,6 +99,15 @@ def test_a_refusal_sets_a_condition_that_a_success_removes(
     assert explain(PoolWorld.reasons, RefusedStep(step, error)) == (of_pool, failure["message"])
 
 
+def test_only_a_member_that_is_invalid_is_blamed_on_the_template() -> None:
+    create, delete = (
+        RefusedStep(CreateMember("x", "y"), Invalid("bad")),
+        RefusedStep(DeleteMember(A, "y"), Invalid("bad")),
+    )
+    assert explain(ReplicaSetWorld.reasons, create)[1] == "bad; correct spec.template"
+    assert "spec.template" not in explain(ReplicaSetWorld.reasons, delete)[1]
+
+
 def test_an_invalid_selector_is_a_failure() -> None:
     status = status_of(a_set(), problems=("spec.selector: is empty",))
     assert status is not None

@@ -16,7 +16,8 @@ from controlplane.api.objects.meta import OwnerReference
 from controlplane.api.objects.vm import VirtualMachine
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.virt_controller.vm.decide import ORPHAN_FINALIZER, decide
-from tests.controlplane.virt_controller.builders import STAMP, VM_UID, VMI_UID, a_condition, a_vm, a_vmi, vm_world
+from controlplane.virt_controller.vm.world import CreateVmi
+from tests.controlplane.virt_controller.builders import NOW, STAMP, VM_UID, VMI_UID, a_condition, a_vm, a_vmi, vm_world
 
 START, STOP = {"action": "Start"}, {"action": "Stop", "uid": VMI_UID}
 STALE_STOP = {"action": "Stop", "uid": "an older one"}
@@ -174,6 +175,20 @@ def test_the_pod_of_a_run_that_succeeded_says_if_another_follows(
     """The guest may have obeyed the power button before anybody noted the eviction."""
     plan = decide(vm_world(a_vm(RERUN, **status), SUCCEEDED, is_pod_evicted=is_evicted))
     assert " ".join(type(step).__name__ for step in plan.steps) == actions
+    end = "was evicted" if is_evicted else "succeeded"
+    assert plan.steps[-1].because == f"run strategy is {RERUN} and the instance {end}"
+
+
+@pytest.mark.parametrize(("start", "is_paused"), [(START, False), (PAUSED_START, True), (UNPAUSED_START, False)])
+def test_a_run_begins_paused_if_its_start_asks_for_it(start: dict[str, Any], is_paused: bool) -> None:
+    (step,) = decide(vm_world(queued("Manual", start))).steps
+    assert isinstance(step, CreateVmi)
+    assert step.is_paused is is_paused
+
+
+def test_an_instance_that_may_be_outdated_is_read_before_a_request_counts_as_done() -> None:
+    (step,) = decide(vm_world(queued("Manual", START), RUNNING, is_instance_known=False)).steps
+    assert type(step).__name__ == "ConfirmVmi"
 
 
 def test_an_instance_whose_delete_was_sent_is_waited_for() -> None:
@@ -192,6 +207,7 @@ def test_a_changed_template_stops_nothing(strategy: str, phase: str) -> None:
 
 WHY = "(EvictionByEvictionAPI: launcher Pod p on node n was evicted)"
 LATE = a_condition("Synchronized", "False", "ShutdownTimedOut", "it did not obey")
+NO_NETWORK = a_condition("Synchronized", "False", "NetworkNotReady", "no eth0")
 LAUNCHER_FAILED = a_condition("Synchronized", "False", "LauncherFailed", "not a disk image")
 
 
@@ -220,6 +236,11 @@ LAUNCHER_FAILED = a_condition("Synchronized", "False", "LauncherFailed", "not a 
             a_vmi("Failed", ran=True, conditions=[LATE, DISRUPTED]),
             f"run strategy is Always and the instance failed {WHY[:-1]}; ShutdownTimedOut: it did not obey)",
         ),
+        (
+            ALWAYS,
+            a_vmi("Succeeded", ran=True, conditions=[NO_NETWORK]),
+            "run strategy is Always and the instance succeeded",
+        ),
     ],
     ids=[
         "with a reason",
@@ -228,6 +249,7 @@ LAUNCHER_FAILED = a_condition("Synchronized", "False", "LauncherFailed", "not a 
         "evicted, Always",
         "succeeded after a trouble",
         "evicted, late",
+        "a trouble that did not end it",
     ],
 )
 def test_the_failure_of_a_run_is_in_the_event_of_its_deletion(
@@ -255,4 +277,5 @@ def test_a_failed_start_delays_the_next(strategy: str, seconds: float | None) ->
 
 def test_the_delay_ends() -> None:
     failure = {"consecutiveFailCount": 3, "lastFailedVMIUID": "x", "retryAfterTimestamp": STAMP}
+    assert decide(vm_world(a_vm(startFailure=failure), now=NOW - 0.5)).requeue_after == 0.5
     assert decide(vm_world(a_vm(startFailure=failure))).steps

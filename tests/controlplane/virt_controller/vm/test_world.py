@@ -12,7 +12,7 @@ from kubevirt_api.run_strategies import BUILT
 
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.virt_controller.vm.world import World
-from tests.controlplane.virt_controller.builders import VM_UID, VMI_UID, a_vm, a_vmi, vm_world
+from tests.controlplane.virt_controller.builders import VM_UID, VMI_UID, a_condition, a_vm, a_vmi, vm_world
 
 START, STOP, STOP_ANY, STOP_OTHER = (
     {"action": "Start"},
@@ -64,6 +64,21 @@ def test_which_requests_are_pending(
     assert requests == [(expected["action"], expected.get("uid")) for expected in left]
 
 
+@pytest.mark.parametrize(
+    ("world", "is_in_doubt"),
+    [
+        (queued(vmi=RUNNING, **MAYBE_UNSEEN), False),
+        (queued(START, **MAYBE_UNSEEN), False),
+        (queued(START, vmi=RUNNING, **MAYBE_UNSEEN), True),
+        (queued(STOP, **MAYBE_UNSEEN), True),
+        (queued(STOP), False),
+    ],
+    ids=["no request", "not done", "a start that looks done", "a stop that looks done", "done"],
+)
+def test_only_a_request_that_looks_done_is_in_doubt(world: World, is_in_doubt: bool) -> None:
+    assert world.is_in_doubt is is_in_doubt
+
+
 def test_an_instance_belongs_to_the_vm_by_its_controller_only() -> None:
     assert vm_world(a_vm(), a_vmi(owner=VM_UID)).own is not None
     assert vm_world(a_vm(), a_vmi(owner="another")).own is None
@@ -97,3 +112,36 @@ def test_an_unknown_strategy_is_recognized(strategy: str) -> None:
 )
 def test_whether_the_instance_is_stopping(world: World, is_stopping: bool) -> None:
     assert world.is_stopping is is_stopping
+
+
+DISRUPTED = [a_condition("DisruptionTarget", "True", "EvictionByEvictionAPI")]
+SPARED = [a_condition("DisruptionTarget", "False")]
+
+
+@pytest.mark.parametrize(
+    ("vmi", "is_pod_evicted", "was_evicted"),
+    [
+        (SUCCEEDED, None, False),
+        (SUCCEEDED, False, False),
+        (SUCCEEDED, True, True),
+        (a_vmi("Succeeded", conditions=DISRUPTED), None, True),
+        (a_vmi("Succeeded", conditions=DISRUPTED), False, True),
+        (a_vmi("Succeeded", conditions=SPARED), None, False),
+        (a_vmi("Succeeded", owner="x", conditions=DISRUPTED), True, False),
+        (None, True, False),
+    ],
+    ids=[
+        "not asked",
+        "its Pod ended",
+        "its Pod was evicted",
+        "it says so",
+        "it says so, its Pod does not",
+        "it denies it",
+        "a foreign one",
+        "none",
+    ],
+)
+def test_an_instance_was_evicted_if_it_or_its_pod_says_so(
+    vmi: VirtualMachineInstance | None, is_pod_evicted: bool | None, was_evicted: bool
+) -> None:
+    assert vm_world(a_vm(), vmi, is_pod_evicted=is_pod_evicted).was_evicted is was_evicted
