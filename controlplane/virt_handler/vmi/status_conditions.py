@@ -30,7 +30,6 @@ TCG_MESSAGE = "QEMU emulates the processor (TCG): slow, and not an isolation bou
 REPORT_AFTER_SECONDS = 30.0
 """After this time the VMI reports what its start waits for. A launcher connects half a second after the hand-over."""
 VIRT_NODE_NOT_READY = "VirtNodeNotReady"
-_PAUSES = {"user": condition_types.PAUSED_BY_USER, "ioerror": PAUSED_IO_ERROR}
 _PAUSE_MESSAGES = {
     condition_types.PAUSED_BY_MONITOR: PAUSED_FOR_MIGRATION_MESSAGE,
     condition_types.PAUSED_BY_USER: "VMI was paused by user",
@@ -120,14 +119,13 @@ def _paused(world: World, liveness: Liveness) -> Condition | None:
         return None
     if has_arrived_paused(world.vmi, world.launcher.status):
         return None
-    reason = (
-        condition_types.PAUSED_BY_USER
-        if is_paused_by_user(world.vmi, world.launcher.status)
-        else condition_types.PAUSED_BY_MONITOR
-        if is_stopped_to_send(world.vmi, world.launcher.status)
-        else _PAUSES.get(liveness.state.reason)
-    )
-    if reason is None:
+    if is_paused_by_user(world.vmi, world.launcher.status):
+        reason = condition_types.PAUSED_BY_USER
+    elif is_stopped_to_send(world.vmi, world.launcher.status):
+        reason = condition_types.PAUSED_BY_MONITOR
+    elif liveness.state.reason == "ioerror":
+        reason = PAUSED_IO_ERROR
+    else:
         return None
     return Condition(type=condition_types.PAUSED, status="True", reason=reason, message=_PAUSE_MESSAGES[reason])
 
@@ -135,7 +133,7 @@ def _paused(world: World, liveness: Liveness) -> Condition | None:
 def _still_paused(world: World, new: VirtualMachineInstanceStatus, liveness: Liveness) -> Condition | None:
     """Keep the I/O error pause until the guest has run for a while: otherwise each resume would cost two writes."""
     paused, launcher = conditions.find(new.conditions, condition_types.PAUSED), world.launcher
-    if paused is None or paused.reason != _PAUSES["ioerror"] or launcher is None or not isinstance(liveness, Alive):
+    if paused is None or paused.reason != PAUSED_IO_ERROR or launcher is None or not isinstance(liveness, Alive):
         return None
     is_on_trial = resume.seconds_on_trial(launcher.status, world.monotonic) > 0
     return paused if is_on_trial and liveness.state.life is not Life.PAUSED else None

@@ -335,6 +335,14 @@ def test_a_pause_by_a_migration_is_not_a_users_pause() -> None:
     assert "Paused" not in {condition.type for condition in status.conditions}
 
 
+def test_the_sources_pause_is_not_reported_at_the_target() -> None:
+    vmi = come()
+    reported = msgspec.structs.replace(vmi.status, conditions=BY_MONITOR.conditions)
+    status = derive_status(replace(arrived(WHOLE), vmi=msgspec.structs.replace(vmi, status=reported)), None)
+    assert status is not None
+    assert "Paused" not in {condition.type for condition in status.conditions}
+
+
 def test_a_migrated_guest_has_the_addresses_of_its_new_pod() -> None:
     before = arrived(RUNNING, vmi={"interfaces": [{"name": "default", "ipAddresses": ["10.244.9.9"]}]})
     status = derive_status(before, None)

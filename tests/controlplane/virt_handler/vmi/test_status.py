@@ -108,8 +108,16 @@ def test_a_running_domain_makes_the_vmi_running_with_everything_in_one_write() -
         "SoftwareEmulation": "True",
         "LiveMigratable": "True",
     }
+    assert find(status, "SoftwareEmulation")[1] == "NoKvmDevice"
     assert "not an isolation boundary" in find(status, "SoftwareEmulation")[2]
     assert derive(after(a_vmi(), RUNS), RUNS) is None, "nothing is written twice"
+
+
+def test_a_guest_with_a_claim_of_one_node_is_not_migratable() -> None:
+    vmi = a_vmi(volumes=[{"name": "root", "persistentVolumeClaim": {"claimName": "disk-of-web"}}])
+    status, reason, message = find(derived(vmi, RUNS), "LiveMigratable")
+    assert (status, reason) == ("False", "DisksNotLiveMigratable")
+    assert "PVC disk-of-web is not shared" in message
 
 
 def test_kvm_has_no_emulation_condition() -> None:
@@ -194,6 +202,7 @@ def test_phases_of_virt_controller_and_vmis_of_another_node_stay() -> None:
         (BY_USER, "PausedByUser"),
         (IOERROR, "PausedIOError"),
         (State(Life.PAUSED, "starting_up"), ""),
+        (State(Life.PAUSED, "watchdog"), ""),
     ],
 )
 def test_only_a_paused_guest_has_the_paused_condition(state: State, reason: str) -> None:
@@ -270,12 +279,19 @@ def ready_pod(state: State = RUNNING, *, deleting: bool = False) -> Launcher:
 
 
 @pytest.mark.parametrize(
-    ("launcher", "ready"),
-    [(ready_pod(), ("True", "")), (ready_pod(BY_USER), ("False", "Paused")), (ready_pod(deleting=True), ("", ""))],
-    ids=["ready", "starts paused", "terminating"],
+    ("vmi", "launcher", "ready"),
+    [
+        (a_vmi(), ready_pod(), ("True", "")),
+        (a_vmi(), ready_pod(BY_USER), ("False", "Paused")),
+        (a_vmi(), ready_pod(deleting=True), ("", "")),
+        (a_vmi(deleting=True), ready_pod(), ("", "")),
+    ],
+    ids=["ready", "starts paused", "its Pod is terminating", "it is being deleted"],
 )
-def test_a_new_phase_sets_readiness_in_the_same_write(launcher: Launcher, ready: tuple[str, str]) -> None:
-    status = derived(a_vmi(), launcher)
+def test_a_new_phase_sets_readiness_in_the_same_write(
+    vmi: VirtualMachineInstance, launcher: Launcher, ready: tuple[str, str]
+) -> None:
+    status = derived(vmi, launcher)
     assert (status.phase, find(status, "Ready")[:2]) == ("Running", ready)
 
 
@@ -313,6 +329,12 @@ WAITS: dict[str, tuple[tuple[Launcher, ...], dict[str, Any], tuple[str, str]]] =
         {"start_blocked_reason": "x"},
         ("LauncherNotReady", f"{NO_LIBVIRT}: nobody listens"),
     ),
+    "node recovery, being started": (
+        (a_launcher(seen(None), operation="start"),),
+        {"start_blocked_reason": "x"},
+        ("LauncherNotReady", f"{NO_LIBVIRT}: the domain is not started"),
+    ),
+    "it runs": ((RUNS,), {}, ("", "")),
     "no virt-node, silent launcher": ((SILENT,), {"node_trouble": missing(1)}, NO_NODE),
     "no virt-node": ((a_launcher(seen(None)),), {"node_trouble": missing(1)}, NO_NODE),
     "no virt-node, not listed": ((), {"node_trouble": missing(1)}, NO_NODE),
@@ -324,8 +346,20 @@ WAITS: dict[str, tuple[tuple[Launcher, ...], dict[str, Any], tuple[str, str]]] =
 def test_a_start_reports_after_a_while_what_it_waits_for(
     launchers: tuple[Launcher, ...], facts: dict[str, Any], expected: tuple[str, str]
 ) -> None:
-    assert derive(EARLY, *launchers, **facts) is None
+    assert find(derive(EARLY, *launchers, **facts))[1:] == ("", "")
     assert find(derive(LATE, *launchers, **facts))[1:] == expected
+
+
+ASSIGNED = PhaseTransition(phase="Scheduling", phase_transition_timestamp="2023-11-14T22:12:50Z")
+
+
+@pytest.mark.parametrize(
+    "vmi",
+    [with_status(LATE, phase="Running"), with_status(a_vmi(), phase_transition_timestamps=(ASSIGNED,)), a_vmi()],
+    ids=["it has run", "assigned at an unknown time", "no times"],
+)
+def test_only_a_start_whose_hand_over_is_long_ago_waits(vmi: VirtualMachineInstance) -> None:
+    assert derive(vmi, SILENT) is None
 
 
 @pytest.mark.parametrize("reason", ["LauncherNotReady", "NodeNotClear", "VirtNodeNotReady", "LauncherLost"])
