@@ -107,3 +107,22 @@ def test_the_pin_has_a_hash_and_equals_the_benchmarks_peer() -> None:
     (pin,) = [line for line in bootstrap.COLLECTIONS.read_text().splitlines() if not line.startswith("#")]
 
     assert re.fullmatch(rf"{re.escape(ans_noop.PEER[0])} --hash=sha256:[0-9a-f]{{64}}", pin)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "is_new", "begins"),
+    [([], True, False), (["--quickstart"], True, True), (["--quickstart"], False, False)],
+)
+def test_a_first_quickstart_begins_to_compile_while_packages_are_installed(
+    arguments: list[str], is_new: bool, begins: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps: list[str] = []
+    monkeypatch.setattr(bootstrap, "VENV", tmp_path / "new" if is_new else tmp_path)
+    monkeypatch.setattr(bootstrap, "missing_packages", lambda _packages: [])
+    monkeypatch.setattr(bootstrap, "start_build", lambda: steps.append("build"))
+    monkeypatch.setattr(bootstrap, "make_venv", lambda **_options: steps.append("venv"))
+    monkeypatch.setattr(bootstrap, "bring_collections", lambda: steps.append("collections"))
+
+    assert bootstrap.main(arguments) == 0
+
+    assert steps == [*(["build"] if begins else []), "venv", "collections"]
