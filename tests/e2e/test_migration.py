@@ -69,7 +69,8 @@ def test_a_guest_goes_on_counting_after_a_migration_as_the_same_instance(nodes: 
     assert after["status"]["epoch"] == before["status"]["epoch"] + 1
     assert after["status"]["interfaces"][0]["mac"] == before["status"]["interfaces"][0]["mac"]
     second = granted(nodes, "mover")
-    assert after["status"]["interfaces"][0]["ipAddress"] == second["status"]["podIP"]
+    # virt-handler of the target writes it, after virt-controller has ended the migration.
+    nodes.wait("vmi", "mover", ".status.interfaces[0].ipAddress", second["status"]["podIP"])
     nodes.eventually(lambda: counts_on(nodes, "mover", counted), what="it counts on")
     nodes.wait_gone("pod", first["metadata"]["name"])
     assert nodes.emulators() == [before["metadata"]["uid"]]
