@@ -22,6 +22,7 @@ from lab.progress import silent
 from tests.e2e.cluster import Cluster
 
 ROOT = Path(__file__).resolve().parents[2]
+EMULATED = {"control_plane_use_emulation": True}
 PLAY = """
 - hosts: localhost
   gather_facts: false
@@ -43,7 +44,7 @@ def deployed(
     name = os.environ.get("E2E_LAB_PREFIX", "") + name
     lab = Lab(name)
     with lab.running(nodes, images=list(archives().values()), **(lab_options or {})):
-        apply_role(lab, "control_plane", options)
+        apply_role(lab, "control_plane", {**EMULATED, **options})
         kubectl = ensure_programs(lab.cache, silent).kube("kubectl")
         yield Cluster(
             name=name,
@@ -56,7 +57,7 @@ def deployed(
 
 def upgrade(cluster: Cluster, **options: Any) -> None:
     """Apply the role of the control plane once more, without changes to the nodes."""
-    apply_role(Lab(cluster.name), "control_plane", options)
+    apply_role(Lab(cluster.name), "control_plane", {**EMULATED, **options})
 
 
 def archives() -> dict[str, Path]:
@@ -68,8 +69,7 @@ def archives() -> dict[str, Path]:
 
 def apply_role(lab: Lab, role: str, options: Mapping[str, Any]) -> None:
     """Apply a role to a lab; a failure has Ansible's output."""
-    emulation = {"control_plane_use_emulation": True} if role == "control_plane" else {}
-    variables = json.dumps({**emulation, **options})
+    variables = json.dumps(options)
     with tempfile.TemporaryDirectory(prefix=f"virtops-{lab.name}-") as folder:
         playbook = Path(folder) / "playbook.yml"
         playbook.write_text(PLAY.format(role=role))
