@@ -15,7 +15,7 @@ from typing import Any
 
 from kubevirt_api import names
 
-from controlplane.api.admission.asked import asked
+from controlplane.api.admission.normalize import normalize
 from controlplane.api.admission.rules import Json
 from controlplane.api.objects.meta import Object
 
@@ -41,7 +41,7 @@ def with_finalizers(obj: Json, old: Json, ours: Sequence[str]) -> Json:
 
 def writes_finalizers_alone(obj: Json, old: Json, root: type[Object]) -> bool:
     """Tell whether the write changes nothing but finalizers."""
-    before, after = asked(old, root), asked(obj, root)
+    before, after = normalize(old, root), normalize(obj, root)
     return {**before, "metadata": _rest(old)} == {**after, "metadata": _rest(obj)}
 
 

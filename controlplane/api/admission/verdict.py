@@ -16,7 +16,6 @@ from typing import Literal
 
 from kubevirt_api import names
 
-from controlplane.api.admission.asked import asked
 from controlplane.api.admission.deletion import (
     meta,
     warn_of_deletion,
@@ -24,6 +23,7 @@ from controlplane.api.admission.deletion import (
     with_finalizers,
     writes_finalizers_alone,
 )
+from controlplane.api.admission.normalize import normalize
 from controlplane.api.admission.problem import Problem, excerpt
 from controlplane.api.admission.rules import Json
 from controlplane.api.admission.spelling import spell
@@ -176,14 +176,14 @@ def _spec(request: Request, obj: Json, kind: Kind, settings: Settings) -> list[P
     if _asks_for_the_same(old, obj, kind):
         return []
     if old is not None and kind.rules.unchangeable:
-        return list(check_unchanged(asked(old, kind.root), asked(obj, kind.root), kind.rules.unchangeable))
+        return list(check_unchanged(normalize(old, kind.root), normalize(obj, kind.root), kind.rules.unchangeable))
     problems = check_object(obj, settings.configuration, kind=kind.root, rules=kind.rules)
     return [*problems, *kind.rules.whole(obj), *_fixed(old, obj, kind)]
 
 
 def _fixed(old: Json | None, obj: Json, kind: Kind) -> Iterator[Problem]:
     """Refuse a change of an immutable field."""
-    before, after = (asked(version or {}, kind.root).get("spec") for version in (old, obj))
+    before, after = (normalize(version or {}, kind.root).get("spec") for version in (old, obj))
     if isinstance(before, dict) and isinstance(after, dict):
         for name, message in kind.rules.fixed.items():
             if before.get(name) != after.get(name):
@@ -194,7 +194,7 @@ def _asks_for_the_same(old: Json | None, obj: Json, kind: Kind) -> bool:
     """Tell whether the write leaves the spec unchanged and adds no field beside it."""
     if old is None:
         return False
-    before, after = asked(old, kind.root), asked(obj, kind.root)
+    before, after = normalize(old, kind.root), normalize(obj, kind.root)
     return before.get("spec") == after.get("spec") and set(after) <= set(before)
 
 

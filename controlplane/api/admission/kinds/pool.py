@@ -10,9 +10,9 @@ from typing import Any
 
 from kubevirt_api.names import RESERVED_ANNOTATIONS
 
-from controlplane.api.admission.asked import keep_stored
 from controlplane.api.admission.defaults import attach_devices
 from controlplane.api.admission.kinds import vm
+from controlplane.api.admission.normalize import keep_stored
 from controlplane.api.admission.problem import Problem, below
 from controlplane.api.admission.rules import Json, Rules
 from controlplane.api.admission.validate.affinity import check_requirement

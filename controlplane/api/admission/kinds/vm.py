@@ -11,10 +11,10 @@ from typing import Any
 
 from kubevirt_api import names
 
-from controlplane.api.admission.asked import keep_stored
 from controlplane.api.admission.defaults import attach_devices, default_vm
 from controlplane.api.admission.identity import keep_identity
 from controlplane.api.admission.known_fields import INFERABLE
+from controlplane.api.admission.normalize import keep_stored
 from controlplane.api.admission.problem import Problem
 from controlplane.api.admission.rules import Json, Rules
 from controlplane.api.admission.validate.data_volumes import TEMPLATE as TEMPLATE_SPEC

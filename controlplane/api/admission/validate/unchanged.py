@@ -19,7 +19,7 @@ _ABSENT = object()
 
 
 def check_unchanged(old: dict[str, Any], new: dict[str, Any], why: str) -> Iterator[Problem]:
-    """Yield a problem for each changed field of the spec, and for each new field beside it. old, new: see asked."""
+    """Yield a problem for each changed field of the spec, and for each new field beside it. old, new: normalized."""
     for path in _changed(old.get("spec", _ABSENT), new.get("spec", _ABSENT), "spec"):
         yield Problem(path, why, "FieldValueForbidden")
     for name in sorted(set(new) - set(old) - {"spec"}):

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What an object asks for: values that say nothing make no difference, and all others do."""
+"""Normalized objects: values that ask for nothing make no difference, and all others do."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from controlplane.api.admission.asked import asked
+from controlplane.api.admission.normalize import normalize
 from controlplane.api.objects.vm import VirtualMachine
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from tests.controlplane.api import golden
@@ -18,7 +18,7 @@ VMI = golden.machine(VirtualMachineInstance.resource)
 
 
 def is_same(before: dict[str, Any], after: dict[str, Any]) -> bool:
-    return asked(before, VirtualMachineInstance) == asked(after, VirtualMachineInstance)
+    return normalize(before, VirtualMachineInstance) == normalize(after, VirtualMachineInstance)
 
 
 SAYS_NOTHING: list[tuple[str, Any, Any]] = [
@@ -74,7 +74,7 @@ def test_a_value_that_says_something_makes_a_difference(path: str, before: Any, 
 
 @pytest.mark.parametrize("spec", [None, 7, [], "x"], ids=repr)
 def test_a_spec_that_is_no_object_stays(spec: Any) -> None:
-    assert asked({"kind": "VirtualMachine", "spec": spec}, VirtualMachine)["spec"] == spec
+    assert normalize({"kind": "VirtualMachine", "spec": spec}, VirtualMachine)["spec"] == spec
 
 
 def test_templates_of_data_volumes_as_go_writes_them_make_no_difference() -> None:
@@ -83,4 +83,4 @@ def test_templates_of_data_volumes_as_go_writes_them_make_no_difference() -> Non
     before = golden.changed(vm, "spec/dataVolumeTemplates", [{"metadata": {"name": "disk"}, "spec": {"source": None}}])
     after = golden.changed(vm, "spec/dataVolumeTemplates", [{**template, "status": {}}])
 
-    assert asked(before, VirtualMachine) == asked(after, VirtualMachine)
+    assert normalize(before, VirtualMachine) == normalize(after, VirtualMachine)

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Reduce an object to what its writer asks for, to compare it with the stored one. Pure.
+"""Normalize an object, to compare it with the stored one: two that ask for the same are equal afterwards. Pure.
 
 Typed Go clients write every field that is no pointer, whether or not anybody set it (`resources: {}`, `type: ""`,
 `creationTimestamp: null`), and a quantity in their own spelling (1Gi for 1024Mi). Where the presence of an empty object
@@ -28,7 +28,7 @@ STATUS = "status"
 _NO_DEFAULT = object()
 
 
-def asked(obj: Json, root: type[Object]) -> Json:
+def normalize(obj: Json, root: type[Object]) -> Json:
     """Return the object without status, and without the values of its spec that ask for nothing."""
     reduced = {name: member for name, member in obj.items() if name != STATUS}
     if "spec" in obj:
@@ -45,7 +45,7 @@ def keep_stored(obj: Json, old: Json, root: type[Object], *path: str) -> Json:
     stored, given = (_at(version, here) for version in (old, obj))
     if given == stored or not isinstance(stored, dict) or not isinstance(given, dict):
         return obj
-    is_same = _at(asked(obj, root), here) == _at(asked(old, root), here)
+    is_same = _at(normalize(obj, root), here) == _at(normalize(old, root), here)
     return _with(obj, here, stored) if is_same else obj
 
 
