@@ -57,8 +57,8 @@ class Rules:
     The text is the seed of generated values (unique per object) at creation, and None for an existing object.
     """
     keep: Callable[[Json, Json], Json] | None = None
-    """Return the new object with values of the old one: generated ones that it omits, others that it spells anew."""
+    """Return the new object with values of the old one: generated ones that it omits, and equal ones as stored."""
     finalizer: str = ""
-    """`default` sets it on each object. Users cannot remove it."""
+    """`default` sets it on each object. Users can remove it only during the deletion of the object; see deletion."""
     add_schema_rules: Callable[[Schema], None] = _leave
     """Add rules that the API server checks to the spec's schema; see controlplane.api.schema.cel."""
