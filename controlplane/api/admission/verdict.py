@@ -94,6 +94,19 @@ class Verdict:
         return not self.problems
 
 
+@dataclass(frozen=True, slots=True)
+class _Update:
+    """The stored and the written object, normalized."""
+
+    before: Json
+    after: Json
+
+    @property
+    def changes_spec(self) -> bool:
+        """Tell whether the spec is changed, or a field is added beside it."""
+        return self.before.get("spec") != self.after.get("spec") or not set(self.after) <= set(self.before)
+
+
 def review(request: Request, settings: Settings) -> Verdict:
     """Decide about a write. Deterministic: the API server may repeat a request."""
     obj = request.obj
@@ -133,8 +146,12 @@ def _review_deleted(request: Request, obj: Json, kind: Kind, settings: Settings)
 def _judge(request: Request, given: Json, kind: Kind, settings: Settings) -> Verdict:
     obj = given if kind.rules.default is None else spell(given, kind.root)  # a kind without defaults is never patched
     warnings = tuple(kind.rules.warn(obj)) if isinstance(obj.get("spec"), dict) else ()
-    problems = [*_metadata(request, kind), *_spec(request, obj, kind, settings)]
-    data_volume_problems = list(_data_volumes(request, obj, kind, settings))
+    update = None if request.old is None else _Update(normalize(request.old, kind.root), normalize(obj, kind.root))
+    problems = list(_metadata(request, kind))
+    data_volume_problems: list[Problem] = []
+    if update is None or update.changes_spec:
+        problems += _spec(update, obj, kind, settings)
+        data_volume_problems += _data_volumes(obj, kind, settings)
     if problems or data_volume_problems:
         is_unsure = not problems and settings.serves_data_volumes is None
         return Verdict(problems=(*problems, *data_volume_problems), warnings=warnings, code=503 if is_unsure else 422)
@@ -171,36 +188,25 @@ def _metadata(request: Request, kind: Kind) -> Iterator[Problem]:
     yield from kind.rules.metadata(new, before)
 
 
-def _spec(request: Request, obj: Json, kind: Kind, settings: Settings) -> list[Problem]:
-    old = request.old
-    if _asks_for_the_same(old, obj, kind):
-        return []
-    if old is not None and kind.rules.unchangeable:
-        return list(check_unchanged(normalize(old, kind.root), normalize(obj, kind.root), kind.rules.unchangeable))
+def _spec(update: _Update | None, obj: Json, kind: Kind, settings: Settings) -> list[Problem]:
+    if update is not None and kind.rules.unchangeable:
+        return list(check_unchanged(update.before, update.after, kind.rules.unchangeable))
     problems = check_object(obj, settings.configuration, kind=kind.root, rules=kind.rules)
-    return [*problems, *kind.rules.whole(obj), *_fixed(old, obj, kind)]
+    return [*problems, *kind.rules.whole(obj), *(() if update is None else _fixed(update, kind))]
 
 
-def _fixed(old: Json | None, obj: Json, kind: Kind) -> Iterator[Problem]:
+def _fixed(update: _Update, kind: Kind) -> Iterator[Problem]:
     """Refuse a change of an immutable field."""
-    before, after = (normalize(version or {}, kind.root).get("spec") for version in (old, obj))
+    before, after = update.before.get("spec"), update.after.get("spec")
     if isinstance(before, dict) and isinstance(after, dict):
         for name, message in kind.rules.fixed.items():
             if before.get(name) != after.get(name):
                 yield Problem(f"spec.{name}", message, "FieldValueForbidden")
 
 
-def _asks_for_the_same(old: Json | None, obj: Json, kind: Kind) -> bool:
-    """Tell whether the write leaves the spec unchanged and adds no field beside it."""
-    if old is None:
-        return False
-    before, after = normalize(old, kind.root), normalize(obj, kind.root)
-    return before.get("spec") == after.get("spec") and set(after) <= set(before)
-
-
-def _data_volumes(request: Request, obj: Json, kind: Kind, settings: Settings) -> Iterator[Problem]:
+def _data_volumes(obj: Json, kind: Kind, settings: Settings) -> Iterator[Problem]:
     """Refuse DataVolumes in a cluster that does not serve them: the machine could never start."""
-    if settings.serves_data_volumes or _asks_for_the_same(request.old, obj, kind):
+    if settings.serves_data_volumes:
         return
     text = NO_DATA_VOLUMES if settings.serves_data_volumes is False else DATA_VOLUMES_UNKNOWN
     for path in kind.rules.data_volumes(obj):
