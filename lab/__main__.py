@@ -20,6 +20,7 @@ from lab.errors import LabError
 from lab.paths import DEFAULT_NAME, STATE_ROOT, Cache
 from lab.programs.choice import choose
 from lab.programs.ensure import ensure_programs
+from lab.programs.modules import MINOR
 from lab.programs.releases import RELEASES
 from lab.progress import silent, to_stderr
 
@@ -41,7 +42,9 @@ def parser() -> argparse.ArgumentParser:
     up.add_argument("--nodes", type=int, help="how many nodes; 0 is a control plane only (default: 1, or as it is)")
     up.add_argument("--image", type=Path, action="append", default=[], help="OCI archive for every node; repeatable")
     up.add_argument("--node-grace", type=int, metavar="SECONDS", help="silence after which a node is NotReady")
-    up.add_argument("--kubernetes", metavar="MINOR", help=f"{', '.join(RELEASES)}; built on first use (default: 1.36)")
+    up.add_argument(
+        "--kubernetes", metavar="MINOR", help=f"{', '.join(RELEASES)}; built on first use (default: {MINOR})"
+    )
     text = "a feature gate of the API server and the kubelets, such as ImageVolume=true; repeatable"
     up.add_argument("--feature-gate", type=feature_gate, action="append", default=[], metavar="NAME=BOOL", help=text)
     up.add_argument("--no-controllers", action="store_true", help="API server and etcd only; use with --nodes 0")
@@ -175,8 +178,9 @@ def all_names() -> list[str]:
 
 
 def _kubectl(lab: Lab, options: argparse.Namespace) -> None:
-    release = lab.describe().kubernetes
-    program = str(ensure_programs(Cache.from_environment(), silent, kubernetes=release).kube("kubectl"))
+    program = str(
+        ensure_programs(Cache.from_environment(), silent, kubernetes=lab.describe().kubernetes).kube("kubectl")
+    )
     os.environ["KUBECONFIG"] = str(lab.kubeconfig)
     os.execv(program, [program, *options.argv])  # noqa: S606  kubectl takes over: its output, its exit code
 

@@ -83,7 +83,7 @@ def run_version(minor: str) -> None:
     """Run all steps on a lab of two nodes."""
     print(f"Kubernetes {release_of(minor)}", flush=True)
     gates = {"ImageVolume": True} if minor in GATED else {}
-    timed("build", partial(ensure_programs, Lab().cache, to_stderr, kubernetes=release_of(minor)))
+    timed("build", partial(ensure_programs, Lab().cache, to_stderr, kubernetes=minor))
     began = time.monotonic()
     options = {"kubernetes": minor, "feature_gates": gates}
     with deployed(f"version-{minor.replace('.', '-')}", 2, lab_options=options) as cluster:

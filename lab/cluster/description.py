@@ -15,7 +15,7 @@ from lab.locks import locked
 from lab.machines import network
 from lab.machines.addresses import MAX_NODES, Addresses, choose_index
 from lab.paths import STATE_ROOT, Cache, State
-from lab.programs.modules import KUBERNETES
+from lab.programs.modules import MINOR
 from lab.progress import Progress
 
 DEFAULT_NODE_GRACE_SECONDS = 20
@@ -29,8 +29,8 @@ class Description:
     node_grace_seconds: int = DEFAULT_NODE_GRACE_SECONDS
     images: dict[str, str] = field(default_factory=dict)
     """Reference by digest of each imported archive, in the order of import."""
-    kubernetes: str = KUBERNETES
-    """The release that the lab runs."""
+    kubernetes: str = MINOR
+    """The minor version that the lab runs."""
     feature_gates: dict[str, bool] = field(default_factory=dict)
     """Feature gates of the API server and the kubelets that differ from their defaults."""
     programs: dict[str, str] = field(default_factory=dict)

@@ -33,8 +33,7 @@ from lab.parallel import in_parallel
 from lab.paths import DEFAULT_NAME, Cache, State
 from lab.programs.choice import recall
 from lab.programs.ensure import Programs, ensure_programs
-from lab.programs.modules import KUBERNETES
-from lab.programs.releases import release_of
+from lab.programs.modules import MINOR
 from lab.progress import Progress, silent
 
 
@@ -113,10 +112,9 @@ class Lab:
 
         preflight.check_machine(own={program.name for program in recall(self.cache)})
         preflight.check_inotify(self._to_start(nodes))
-        release = None if kubernetes is None else release_of(kubernetes)
-        programs = self._programs(release)
+        programs = self._programs(kubernetes)
         with self._lock():
-            target = self._want(nodes, node_grace_seconds, release, feature_gates or {})
+            target = self._want(nodes, node_grace_seconds, kubernetes, feature_gates or {})
             archives = [read_archive(path) for path in images]
             imported = {archive.digest: archive.reference for archive in archives}
             target = replace(target, images={**target.images, **imported}, programs=programs.named)
@@ -193,15 +191,19 @@ class Lab:
         machines = [self.control_plane, *(node_machine(self.state, name) for name in names)]
         return [machine.name for machine in machines if machine.pid() is None]
 
-    def _programs(self, release: str | None = None) -> Programs:
-        """Return the programs of the lab's release of Kubernetes. release: for a new lab."""
+    def _programs(self, kubernetes: str | None = None) -> Programs:
+        """Return the programs of the lab's minor version of Kubernetes. kubernetes: that of a new lab."""
         stored = description.load(self.state)
         return ensure_programs(
-            self.cache, self._progress, kubernetes=(stored.kubernetes if stored else None) or release or KUBERNETES
+            self.cache, self._progress, kubernetes=stored.kubernetes if stored else kubernetes or MINOR
         )
 
     def _want(
-        self, nodes: int | None, node_grace_seconds: int | None, release: str | None, feature_gates: Mapping[str, bool]
+        self,
+        nodes: int | None,
+        node_grace_seconds: int | None,
+        kubernetes: str | None,
+        feature_gates: Mapping[str, bool],
     ) -> Description:
         current = description.load(self.state)
         if current is None:
@@ -211,12 +213,12 @@ class Lab:
                 self._progress,
                 nodes=1 if nodes is None else nodes,
                 node_grace_seconds=node_grace_seconds or DEFAULT_NODE_GRACE_SECONDS,
-                kubernetes=release or KUBERNETES,
+                kubernetes=kubernetes or MINOR,
                 feature_gates=dict(feature_gates),
             )
-        if release not in (None, current.kubernetes):
+        if kubernetes not in (None, current.kubernetes):
             raise LabError(
-                f"lab {self.name!r} runs Kubernetes {current.kubernetes}, not {release};"
+                f"lab {self.name!r} runs Kubernetes {current.kubernetes}, not {kubernetes};"
                 f" remove it with `lab down --name {self.name}` and start it again"
             )
         target = replace(

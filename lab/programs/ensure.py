@@ -23,7 +23,7 @@ from lab.paths import Cache
 from lab.programs import releases
 from lab.programs.build import build
 from lab.programs.choice import recall
-from lab.programs.modules import KUBE_PROGRAMS, KUBERNETES, MODULES, Module, source_hash
+from lab.programs.modules import KUBE_PROGRAMS, MINOR, MODULES, Module, source_hash
 from lab.programs.named import Named
 from lab.progress import Progress
 
@@ -67,19 +67,20 @@ class Programs:
         return self.copies.get(name, directory / name)
 
 
-def ensure_programs(cache: Cache, progress: Progress, *, kubernetes: str = KUBERNETES) -> Programs:
+def ensure_programs(cache: Cache, progress: Progress, *, kubernetes: str = MINOR) -> Programs:
     """Build and copy the programs that the cache lacks. Several processes may call this: one builds, the others wait.
 
-    A module is not built if the user has named all of its programs. kubernetes: a release of RELEASES.
+    A module is not built if the user has named all of its programs. kubernetes: the minor version.
     """
     named = recall(cache)
     names = {program.name for program in named}
     directories = {module.name: _directory(module, cache) for module in MODULES}
     builds = {module.name: partial(build, module, directories[module.name]) for module in MODULES}
-    if kubernetes != KUBERNETES:
-        _refuse_named(names, kubernetes)
-        directories["kube"] = releases.kube_directory(kubernetes, cache)
-        builds["kube"] = partial(releases.build_release, kubernetes)
+    if kubernetes != MINOR:
+        release = releases.release_of(kubernetes)
+        _refuse_named(names, release)
+        directories["kube"] = releases.kube_directory(release, cache)
+        builds["kube"] = partial(releases.build_release, release)
     for module in MODULES:
         if not names.issuperset(module.programs):
             _ensure_built(directories[module.name], partial(builds[module.name], cache, progress), cache, progress)

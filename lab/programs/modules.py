@@ -13,6 +13,8 @@ from pathlib import Path
 from lab.paths import SOURCES
 
 KUBERNETES = "1.36.3"
+MINOR = KUBERNETES.rpartition(".")[0]
+"""The minor version of Kubernetes that a lab runs by default."""
 ETCD = "3.7.3"
 CONTAINERD = "2.3.7"
 CNI = "1.9.1"

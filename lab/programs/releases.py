@@ -23,10 +23,10 @@ from lab.errors import LabError
 from lab.paths import SOURCES, Cache
 from lab.programs import toolchain
 from lab.programs.build import build
-from lab.programs.modules import ENVIRONMENT, KUBE, KUBERNETES, Module, kube_linker_flags
+from lab.programs.modules import ENVIRONMENT, KUBE, KUBERNETES, MINOR, Module, kube_linker_flags
 from lab.progress import Progress
 
-RELEASES = {"1.33": "1.33.13", "1.34": "1.34.4", "1.35": "1.35.4", "1.36": KUBERNETES, "1.37": "1.37.2"}
+RELEASES = {"1.33": "1.33.13", "1.34": "1.34.4", "1.35": "1.35.4", MINOR: KUBERNETES, "1.37": "1.37.2"}
 """Minor version -> the release of it that a lab runs."""
 
 _STAGING = re.compile(r"^\s*(k8s\.io/[a-z-]+) v0\.0\.0$", re.MULTILINE)
@@ -35,7 +35,7 @@ _STAGING = re.compile(r"^\s*(k8s\.io/[a-z-]+) v0\.0\.0$", re.MULTILINE)
 def release_of(minor: str) -> str:
     """Return the release of a minor version. Raises LabError for an unknown one."""
     if minor not in RELEASES:
-        raise LabError(f"--kubernetes {minor}: the lab can run {', '.join(RELEASES)}")
+        raise LabError(f"Kubernetes {minor}: the lab can run {', '.join(RELEASES)}")
     return RELEASES[minor]
 
 
