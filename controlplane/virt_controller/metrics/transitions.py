@@ -74,13 +74,12 @@ class Transitions:
 
     def changed(self, _key: Key, before: bytes | None, after: bytes | None) -> None:
         """Count a change of a VMI. It subscribes to a cache."""
-        if before is None or after is None or not self._is_leader():
+        changed = _read_change(before, after) if self._is_leader() else None
+        if changed is None:
             return
-        old, new = _read(before), _read(after)
-        if old is None or new is None or old.metadata.uid != new.metadata.uid:
-            return
-        phase, last = new.status.phase, old.status.phase
-        if phase == last or not is_known_phase(phase) or not is_known_phase(last):
+        new, last = changed
+        phase = new.status.phase
+        if not is_known_phase(phase) or not is_known_phase(last):
             return
         entered = _entered(new, phase)
         created = read_timestamp(new.metadata.creation_timestamp)
@@ -105,21 +104,26 @@ class MigrationTransitions:
 
     def changed(self, _key: Key, before: bytes | None, after: bytes | None) -> None:
         """Count a change of a migration. It subscribes to a cache."""
-        if before is None or after is None or not self._is_leader():
+        changed = _read_change(before, after) if self._is_leader() else None
+        if changed is None:
             return
-        old, new = _read(before), _read(after)
-        if old is None or new is None or old.metadata.uid != new.metadata.uid or old.status.phase == new.status.phase:
-            return
+        new, _last = changed
         if (phase := new.status.phase) in PHASES:
             created = read_timestamp(new.metadata.creation_timestamp)
             _count(self._from_creation.labels(phase), created, _entered(new, phase))
 
 
-def _read(raw: bytes) -> _Object | None:
+def _read_change(before: bytes | None, after: bytes | None) -> tuple[_Object, str] | None:
+    """Return an object that has another phase now, and its former phase; None after any other change."""
+    if before is None or after is None:
+        return None
     try:
-        return _DECODER.decode(raw)
+        old, new = _DECODER.decode(before), _DECODER.decode(after)
     except (msgspec.DecodeError, UnicodeError):
         return None
+    if old.metadata.uid != new.metadata.uid or old.status.phase == new.status.phase:
+        return None
+    return new, old.status.phase
 
 
 def _entered(obj: _Object, phase: str) -> float | None:
