@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from typing import Any
 
 import msgspec
@@ -29,7 +28,6 @@ class _Multus(msgspec.Struct, rename="camel", gc=False):
 
 class _Network(msgspec.Struct, gc=False):
     name: str = ""
-    pod: Any = None
     multus: _Multus | None = None
 
 
@@ -48,21 +46,25 @@ class Networking(msgspec.Struct):
     networks: list[_Network] | None = None
 
 
-def interface_metrics(
-    kind: str, text: str, machines: Iterable[tuple[str, str, Networking]]
-) -> Iterator[GaugeMetricFamily]:
-    """Yield one family. kind: vm or vmi. machines: name, namespace and spec of each."""
-    family = GaugeMetricFamily(f"kubevirt_{kind}_vnic_info", text, labels=_LABELS)
-    for name, namespace, spec in machines:
-        networks = {network.name: network for network in spec.networks or ()}
-        for interface in spec.domain.devices.interfaces or ():
-            if (network := networks.get(interface.name)) is not None:
-                binding = "masquerade" if interface.masquerade is not None else "bridge"
-                if interface.masquerade is None and interface.bridge is None:
-                    binding = ""
-                labels = (interface.name, "core" if binding else "", _network_name(network), binding)
-                family.add_metric((name, namespace, *labels, interface.model or NO_MODEL), 1)
-    yield family
+def interface_family(kind: str, text: str) -> GaugeMetricFamily:
+    """Return the family without samples. kind: vm or vmi."""
+    return GaugeMetricFamily(f"kubevirt_{kind}_vnic_info", text, labels=_LABELS)
+
+
+def add_interfaces(family: GaugeMetricFamily, name: str, namespace: str, spec: Networking) -> None:
+    """Add a sample for each interface of a machine that has a network."""
+    networks = {network.name: network for network in spec.networks or ()}
+    for interface in spec.domain.devices.interfaces or ():
+        if (network := networks.get(interface.name)) is not None:
+            binding = _binding(interface)
+            labels = (interface.name, "core" if binding else "", _network_name(network), binding)
+            family.add_metric((name, namespace, *labels, interface.model or NO_MODEL), 1)
+
+
+def _binding(interface: _Interface) -> str:
+    if interface.masquerade is not None:
+        return "masquerade"
+    return "bridge" if interface.bridge is not None else ""
 
 
 def _network_name(network: _Network) -> str:

@@ -21,7 +21,7 @@ from prometheus_client.registry import Collector
 
 from controlplane.api.objects.phase import is_known_phase
 from controlplane.api.timestamps import read_timestamp
-from controlplane.virt_controller.metrics.interfaces import Networking, interface_metrics
+from controlplane.virt_controller.metrics.interfaces import Networking, add_interfaces, interface_family
 from controlplane.virt_controller.metrics.migration_times import InstanceMigration, MigrationState, migration_times
 
 GROUPS: dict[str, frozenset[str]] = {
@@ -165,9 +165,8 @@ def vm_metrics(vms: Iterable[_Vm]) -> Iterator[Metric]:
         )
         for group in (*GROUPS, ERROR)
     }
-    networks = []
+    interfaces = interface_family("vm", "Network interfaces that Virtual Machines declare.")
     for vm in vms:
-        networks.append((vm.metadata.name, vm.metadata.namespace, vm.spec.template.spec))
         names = (vm.metadata.name, vm.metadata.namespace)
         group = status_group(vm.status.printable_status)
         info.add_metric((*names, vm.status.printable_status, group), 1)
@@ -175,8 +174,8 @@ def vm_metrics(vms: Iterable[_Vm]) -> Iterator[Metric]:
             created.add_metric(names, seconds)
         if (changed := _last_change(vm.status.conditions)) is not None:
             since[group].add_metric(names, changed)
-    yield from (info, created, *since.values())
-    yield from interface_metrics("vm", "Network interfaces that Virtual Machines declare.", networks)
+        add_interfaces(interfaces, *names, vm.spec.template.spec)
+    yield from (info, created, *since.values(), interfaces)
 
 
 def vmi_metrics(
@@ -188,7 +187,6 @@ def vmi_metrics(
         "Indication for a VirtualMachineInstance whose eviction strategy is LiveMigrate and that cannot be migrated.",
         labels=("node", "namespace", "name"),
     )
-    networks = []
     info = GaugeMetricFamily(
         "kubevirt_vmi_info",
         "Information about VirtualMachineInstances.",
@@ -199,9 +197,10 @@ def vmi_metrics(
         "The first address of each network interface of a VirtualMachineInstance.",
         labels=("node", "namespace", "name", "vnic_name", "address", "type"),
     )
+    interfaces = interface_family("vmi", "Network interfaces of VirtualMachineInstances.")
     for vmi in vmis:
         instance, status = (vmi.status.node_name, vmi.metadata.namespace, vmi.metadata.name), vmi.status
-        networks.append((vmi.metadata.name, vmi.metadata.namespace, vmi.spec))
+        add_interfaces(interfaces, vmi.metadata.name, vmi.metadata.namespace, vmi.spec)
         blocked.add_metric(instance, float(_is_blocked(vmi, default_strategy)))
         info.add_metric((*instance, status.phase.lower() if is_known_phase(status.phase) else "unknown"), 1)
         address_by_name = {
@@ -213,8 +212,7 @@ def vmi_metrics(
             addresses.add_metric((*instance, name, address, "ExternalInterface"), 1)
         if status.migration_state is not None:
             migrated.append(InstanceMigration(instance, status.migration_state))
-    yield from (info, addresses, blocked)
-    yield from interface_metrics("vmi", "Network interfaces of VirtualMachineInstances.", networks)
+    yield from (info, addresses, blocked, interfaces)
 
 
 def _is_blocked(vmi: _Vmi, default_strategy: str | None) -> bool:
