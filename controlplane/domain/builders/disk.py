@@ -82,7 +82,7 @@ def _build_disk(facts: Facts, spec: DiskSpec, volume: Volume, *, device: str, wh
         source=DeviceSource(device=image.path) if image.is_block else FileSource(file=image.path),
         backing=_backing(image),
         target=DiskTarget(device=device, bus=bus_of(spec), tray=(spec.cdrom.tray or None) if spec.cdrom else None),
-        read_only=_is_read_only(spec) or image.is_read_only,
+        read_only=spec.is_read_only or image.is_read_only,
         shareable=spec.shareable,
         serial=spec.serial or None,
         boot=Boot(order=spec.boot_order) if spec.boot_order else None,
@@ -115,12 +115,6 @@ def _cache(spec: DiskSpec, image: DiskImage, facts: Facts, where: str) -> str:
     if spec.cache == "none" and not facts.report.direct_io:
         raise NotBuildableError(f"{where}.cache", "the node's storage cannot do direct I/O: leave cache out")
     return spec.cache or ("none" if facts.report.direct_io else "writethrough")
-
-
-def _is_read_only(spec: DiskSpec) -> bool:
-    if spec.cdrom is not None:
-        return spec.cdrom.readonly is not False
-    return spec.disk is not None and spec.disk.readonly
 
 
 def _letters(number: int) -> str:

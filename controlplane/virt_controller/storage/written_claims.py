@@ -42,8 +42,4 @@ def _is_written(volume: Volume, disk: Disk | None) -> bool:
     """Tell whether the guest writes to a volume. Without a disk of its own it gets an ordinary one."""
     if volume.persistent_volume_claim is not None and volume.persistent_volume_claim.read_only:
         return False
-    if disk is None:
-        return True
-    if disk.cdrom is not None:
-        return disk.cdrom.readonly is False
-    return disk.disk is None or not disk.disk.readonly
+    return disk is None or not disk.is_read_only

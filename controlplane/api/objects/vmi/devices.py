@@ -49,6 +49,13 @@ class Disk(Node, frozen=True, kw_only=True):
     shareable: bool = False
     """Several machines write to the claim at once: their guests need a file system for that. Its cache mode is none."""
 
+    @property
+    def is_read_only(self) -> bool:
+        """Tell whether the disk refuses the guest's writes. Its volume may refuse them as well."""
+        if self.cdrom is not None:
+            return self.cdrom.readonly is not False
+        return self.disk is not None and self.disk.readonly
+
 
 class Port(Node, frozen=True, kw_only=True):
     """A port that is forwarded to the guest."""
