@@ -126,7 +126,7 @@ class VmiReconciler:
         world = World(
             vmi=vmi,
             pods=pods,
-            predecessors=self._predecessors(vmi) if vmi.status.phase in BEFORE_HAND_OVER else (),
+            predecessors=self._predecessors(vmi, pods) if vmi.status.phase in BEFORE_HAND_OVER else (),
             last_states=tuple(state.last_states.values()),
             node=state.judge_node(vmi.status.node_name, self._nodes.get(Key("", vmi.status.node_name))),
             now=self._clock.now(),
@@ -224,8 +224,9 @@ class VmiReconciler:
         launchers = (decode(raw, Pod) for raw in map(self._pods.get, keys) if raw is not None)
         return tuple(pod for pod in launchers if is_controlled(pod, vmi) or pod.uid in granted)
 
-    def _predecessors(self, vmi: VirtualMachineInstance) -> tuple[Pod, ...]:
-        raws = map(self._pods.get, sorted(self._pods.indexed(BY_VMI_NAME, str(vmi.metadata.key))))
+    def _predecessors(self, vmi: VirtualMachineInstance, own: tuple[Pod, ...]) -> tuple[Pod, ...]:
+        named = self._pods.indexed(BY_VMI_NAME, str(vmi.metadata.key))
+        raws = map(self._pods.get, sorted({*named} - {pod.metadata.key for pod in own}))
         return select_predecessors((decode(raw, Pod) for raw in raws if raw is not None), vmi)
 
     async def _create(self, world: World, action: CreatePod) -> None:
