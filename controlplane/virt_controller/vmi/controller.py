@@ -66,7 +66,7 @@ def _others_of_claims(vmis: Cache) -> KeysOf:
     """Map the end of a VMI to the VMIs that name its claims: one may wait for a block device."""
 
     def keys(key: Key, before: bytes | None, after: bytes | None) -> Iterator[Key]:
-        if before is not None and not _is_over(before) and _is_over(after):
+        if before is not None and _is_over(after) and not _is_over(before):
             for claim in claims_of_vmi(read_partial(before)):
                 if claim != DATA_VOLUMES:
                     yield from (other for other in list(vmis.indexed(BY_CLAIM, claim)) if other != key)
