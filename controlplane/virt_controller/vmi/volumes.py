@@ -89,12 +89,11 @@ def missing_claim(world: World) -> Failure | None:
     missing = [name for name in world.missing_claims if name not in data_volume_names]
     if not missing:
         return None
-    names = ", ".join(f"{world.vmi.metadata.namespace}/{name}" for name in missing[:SHOWN])
-    more = f" and {len(missing) - SHOWN} more" if len(missing) > SHOWN else ""
+    names = _join([f"{world.vmi.metadata.namespace}/{name}" for name in missing])
     fillers = {filled_by(volume, world.claims, world.data_volumes) for volume in world.vmi.spec.volumes}
     kind = "DataVolume or PVC" if fillers & set(missing) else "PVC"
     waits = "does not exist, waiting for it" if len(missing) == 1 else "do not exist, waiting for them"
-    message = f"{kind} {names}{more} {waits} to appear"
+    message = f"{kind} {names} {waits} to appear"
     return Failure(condition_types.FAILED_PVC_NOT_FOUND, message)
 
 
@@ -102,14 +101,19 @@ def written_elsewhere(world: World) -> Failure | None:
     """Name the instances whose guests write to its block devices."""
     if not world.claim_writers:
         return None
-    shown = [f"{claim} of {writer}" for claim, writer in list(world.claim_writers.items())[:SHOWN]]
-    more = f" and {len(world.claim_writers) - SHOWN} more" if len(world.claim_writers) > SHOWN else ""
+    names = _join([f"{claim} of {writer}" for claim, writer in world.claim_writers.items()])
     message = (
-        f"another instance writes to the block device of claim {', '.join(shown)}{more}, and two guests that write to "
+        f"another instance writes to the block device of claim {names}, and two guests that write to "
         "one device destroy its file system: this one starts when the other has stopped; give it a claim of its own, "
         "make its disk read-only, or make both disks shareable if their file system is made for it"
     )
     return Failure(condition_types.CLAIM_IN_USE, message)
+
+
+def _join(names: list[str]) -> str:
+    """Join the first names, and say how many more there are."""
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return ", ".join(names[:SHOWN]) + more
 
 
 def _waiting_message(world: World, missing: tuple[str, ...]) -> str:
