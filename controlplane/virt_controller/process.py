@@ -204,7 +204,7 @@ class Process:
         gauge, registry, is_leader = self._metrics.gauge, self._metrics.registry, self._is_leader
         vms, vmis = self._caches[VIRTUAL_MACHINE], self._caches[VIRTUAL_MACHINE_INSTANCE]
         migrations = self._caches[VIRTUAL_MACHINE_INSTANCE_MIGRATION]
-        configuration = self._deps.configuration
+        configuration = self._configuration
         registry.register(
             Machines(vms.all, vmis.all, is_leader, migrations.all, lambda: configuration().eviction_strategy)
         )
@@ -215,7 +215,7 @@ class Process:
         gauge(
             "kubevirt_configuration_emulation_enabled",
             "Indicates whether the Software Emulation is enabled in the configuration.",
-            lambda: float(self._deps.configuration().developer_configuration.use_emulation),
+            lambda: float(configuration().developer_configuration.use_emulation),
         )
         gauge(
             "kubevirt_virt_controller_leading_status",
