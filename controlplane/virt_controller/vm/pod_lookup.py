@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whether the launcher Pod of a run that has succeeded was evicted, as the API server says. It decides nothing."""
+"""Reads from the API server whether the launcher Pod of a run that has succeeded was evicted. It decides nothing."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from controlplane.virt_controller.vmi.controller_state import pod_keys
 
 
 class PodLookup:
-    """The last answer for each VMI, by key and UID. A restart loses it, and the API server is asked again."""
+    """The last result for each VMI, by key and UID. A restart loses it, and the Pod is read again."""
 
     def __init__(self, api: Api) -> None:
         self._api = api
         self._evicted: dict[Key, tuple[str, bool]] = {}
 
     def is_evicted(self, key: Key, uid: str) -> bool | None:
-        """Return the answer for this VMI; None if the API server was not asked."""
+        """Return the result for this VMI; None if its Pod was not read."""
         known_uid, is_evicted = self._evicted.get(key, ("", False))
         return is_evicted if known_uid == uid else None
 

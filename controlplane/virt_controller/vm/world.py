@@ -59,7 +59,7 @@ class World:
     configuration: KubeVirtConfiguration = UNCONFIGURED
     """Defaults for fields that the template does not set."""
     is_pod_evicted: bool | None = None
-    """Whether the API server said that the launcher Pod of the VMI was evicted or deleted; None: it was not asked."""
+    """Whether the launcher Pod of the VMI was evicted or deleted, by the API server; None: it was not read."""
     is_instance_known: bool = True
     """`vmi`, or its absence, is no older than the VM: the cache has reached the VM's resourceVersion, or the API server
     confirmed it. Otherwise a VMI that a request names may be missing here, and a VMI that seems to run may have ended.

@@ -131,7 +131,7 @@ SPARED = [a_condition("DisruptionTarget", "False")]
         (None, True, False),
     ],
     ids=[
-        "not asked",
+        "its Pod was not read",
         "its Pod ended",
         "its Pod was evicted",
         "it says so",
