@@ -55,10 +55,10 @@ BEFORE, RUNNING, FAILED = "Scheduling", "Running", "Failed"
 )
 def test_a_warning_is_a_failure_and_a_wait_is_none(kind: str, reason: str, phase: str, expected: str | None) -> None:
     """Clients that watch an instance give up at a Warning."""
-    told, condition = RecordedEvents(), Condition(type=kind, status="False", reason=reason, message="why")
-    events.record_blocking_conditions(told, WEB, (), (condition,), phase=phase)
-    assert told.events == ([] if expected is None else [("default/web", reason, "why")])
-    assert told.kinds == ([] if expected is None else [expected])
+    recorder, condition = RecordedEvents(), Condition(type=kind, status="False", reason=reason, message="why")
+    events.record_blocking_conditions(recorder, WEB, (), (condition,), phase=phase)
+    assert recorder.events == ([] if expected is None else [("default/web", reason, "why")])
+    assert recorder.kinds == ([] if expected is None else [expected])
 
 
 class Recording:

@@ -144,7 +144,7 @@ METADATA_CHANGES: dict[str, tuple[Json, ObjectMeta, str]] = {
 
 @pytest.mark.parametrize(("now", "metadata", "causes"), METADATA_CHANGES.values(), ids=METADATA_CHANGES)
 def test_labels_of_a_template_reach_its_instance_by_a_restart(now: Json, metadata: ObjectMeta, causes: str) -> None:
-    """Services and policies select the Pod by them: a user who hears nothing looks for the fault elsewhere."""
+    """Services and policies select the Pod by them: without a report, users look for the fault elsewhere."""
     assert restart_message(relabelled(GUEST, now, metadata)) == f"{causes}; restart the machine to apply it"
 
 

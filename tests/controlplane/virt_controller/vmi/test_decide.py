@@ -69,9 +69,9 @@ FAILED, FAILED_ELSEWHERE = a_vmi("Failed", **GRANTED), a_vmi("Failed", **OTHER_G
 ENDING_FAILED = a_vmi("Failed", deleting=True)
 
 EVICTING = "descheduler.alpha.kubernetes.io/eviction-in-progress"
-TOLD, TOLD_BY_OTHERS = (a_running_pod(annotations={EVICTING: who}) for who in ("kubevirt", "me"))
-TOLD_AND_GOING = a_running_pod(annotations={EVICTING: "kubevirt"}, deleting=True)
-TOLD_AND_OVER = a_pod("Failed", node="node-1", annotations={EVICTING: "kubevirt"})
+ANNOTATED, ANNOTATED_BY_OTHERS = (a_running_pod(annotations={EVICTING: who}) for who in ("kubevirt", "me"))
+ANNOTATED_AND_GOING = a_running_pod(annotations={EVICTING: "kubevirt"}, deleting=True)
+ANNOTATED_AND_OVER = a_pod("Failed", node="node-1", annotations={EVICTING: "kubevirt"})
 UP, GOING, OVER = a_running_pod(), a_running_pod(deleting=True), a_pod("Failed")
 BOUND = a_pod(node="node-1")
 CRASHED = a_pod("Running", node="node-1", compute={"terminated": {"exitCode": 1}})
@@ -141,15 +141,15 @@ TABLE: dict[str, tuple[World, str]] = {
     "running, Pod names another owner": (vmi_world(RUNNING, a_running_pod(owner_name="other")), "AdoptPod"),
     "running, Pod lost its label": (vmi_world(RUNNING, STRIPPED), "AdoptPod"),
     "to leave": (vmi_world(LEAVING, UP), "AnnotateEviction"),
-    "to leave, a descheduler knows": (vmi_world(LEAVING, TOLD), ""),
-    "to leave, another value": (vmi_world(LEAVING, TOLD_BY_OTHERS), "AnnotateEviction"),
+    "to leave, annotated": (vmi_world(LEAVING, ANNOTATED), ""),
+    "to leave, another value": (vmi_world(LEAVING, ANNOTATED_BY_OTHERS), "AnnotateEviction"),
     "to leave, Pod going": (vmi_world(LEAVING, GOING), ""),
     "to leave, Pod over": (vmi_world(LEAVING, ENDED), ""),
     "to leave another node": (vmi_world(LEAVING_BEFORE, UP), ""),
-    "it stays": (vmi_world(RUNNING, TOLD), "AnnotateEviction"),
-    "it stays, somebody else's value": (vmi_world(RUNNING, TOLD_BY_OTHERS), ""),
-    "it stays, Pod going": (vmi_world(RUNNING, TOLD_AND_GOING), ""),
-    "it stays, Pod over": (vmi_world(RUNNING, TOLD_AND_OVER), ""),
+    "it stays": (vmi_world(RUNNING, ANNOTATED), "AnnotateEviction"),
+    "it stays, somebody else's value": (vmi_world(RUNNING, ANNOTATED_BY_OTHERS), ""),
+    "it stays, Pod going": (vmi_world(RUNNING, ANNOTATED_AND_GOING), ""),
+    "it stays, Pod over": (vmi_world(RUNNING, ANNOTATED_AND_OVER), ""),
     "it is to leave no node, its Pod has none": (vmi_world(RUNNING, a_pod()), ""),
     "to leave before it runs": (
         vmi_world(a_vmi("Scheduled", evacuationNodeName="node-1", **GRANTED), UP),
@@ -253,13 +253,13 @@ def test_a_launcher_that_is_not_up_is_looked_at_again_when_its_time_is_over() ->
     ("world", "value", "because"),
     [
         (vmi_world(LEAVING, UP), "kubevirt", "its guest is to leave the node"),
-        (vmi_world(LEAVING, TOLD_BY_OTHERS), "kubevirt", "its guest is to leave the node"),
-        (vmi_world(RUNNING, TOLD), None, "its guest stays"),
-        (vmi_world(LEAVING_BEFORE, TOLD), None, "its guest stays"),
+        (vmi_world(LEAVING, ANNOTATED_BY_OTHERS), "kubevirt", "its guest is to leave the node"),
+        (vmi_world(RUNNING, ANNOTATED), None, "its guest stays"),
+        (vmi_world(LEAVING_BEFORE, ANNOTATED), None, "its guest stays"),
     ],
     ids=["to leave", "to leave, another value", "it stays", "it has left the node"],
 )
-def test_a_descheduler_is_told_that_a_guest_is_to_leave_and_that_it_stays(
+def test_the_annotation_of_a_pod_says_whether_its_guest_is_to_leave(
     world: World, value: str | None, because: str
 ) -> None:
     (step,) = decide(world).steps

@@ -83,10 +83,10 @@ def test_a_pod_that_is_taken_from_a_run_is_reported(world: World, reported: tupl
 )
 def test_instance_and_machine_say_once_that_it_was_evicted(world: World, event: tuple[str, str]) -> None:
     """Normal: to end a guest for maintenance is no failure of it."""
-    told, status = RecordedEvents(), derive_status(world, None)
+    recorder, status = RecordedEvents(), derive_status(world, None)
     assert status is not None
-    record_disruption_event(told, world, status)
+    record_disruption_event(recorder, world, status)
     marked = vmi_world(a_vmi("Running", conditions=[TARGET], **GRANTED), *world.pods)
-    record_disruption_event(told, marked, marked.vmi.status)
-    assert [told_event[1:] for told_event in told.events] == [event, event]
-    assert told.kinds == ["Normal", "Normal"]
+    record_disruption_event(recorder, marked, marked.vmi.status)
+    assert [recorded[1:] for recorded in recorder.events] == [event, event]
+    assert recorder.kinds == ["Normal", "Normal"]

@@ -386,7 +386,7 @@ def test_a_run_that_cannot_have_a_pod_yet_is_pending_and_begins_when_it_can() ->
 
     assert (begun.phase, begun.attempt, types_of(begun)) == ("Scheduling", 1, ["Ready"])
     assert [volume.name for volume in begun.volume_status] == ["disk"]
-    assert [one.phase for one in begun.phase_transition_timestamps] == ["Pending", "Scheduling"]
+    assert [transition.phase for transition in begun.phase_transition_timestamps] == ["Pending", "Scheduling"]
 
 
 def test_missing_claims_are_named_until_they_exist() -> None:
