@@ -9,9 +9,8 @@ must not give the guest another machine type, UUID or serial number.
 
 from __future__ import annotations
 
-from typing import Any
-
-Json = dict[str, Any]
+from controlplane.api.admission.paths import value_at, with_value
+from controlplane.api.admission.rules import Json
 
 KEPT = (
     ("architecture",),
@@ -30,19 +29,7 @@ def keep_identity(vm: Json, old: Json) -> Json:
     kept = vm
     for path in KEPT:
         full_path = ("spec", "template", "spec", *path)
-        before = _at(old, full_path)
-        if isinstance(before, str) and before and _at(kept, full_path) in (None, ""):
-            kept = _with(kept, full_path, before)
+        before = value_at(old, *full_path)
+        if isinstance(before, str) and before and value_at(kept, *full_path) in (None, ""):
+            kept = with_value(kept, full_path, before)
     return kept
-
-
-def _at(obj: Any, path: tuple[str, ...]) -> Any:
-    for step in path:
-        obj = obj.get(step) if isinstance(obj, dict) else None
-    return obj
-
-
-def _with(obj: Json, path: tuple[str, ...], value: str) -> Json:
-    """Return a copy with a value at a path. Missing parents are created."""
-    first, *rest = path
-    return {**obj, first: _with(obj.get(first) or {}, tuple(rest), value) if rest else value}

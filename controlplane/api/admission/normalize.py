@@ -17,6 +17,7 @@ import msgspec
 from msgspec import Struct, inspect
 
 from controlplane.api.admission.fields import asks_for_nothing
+from controlplane.api.admission.paths import value_at, with_value
 from controlplane.api.admission.rules import Json
 from controlplane.api.decoders import inspect_type
 from controlplane.api.objects import quantity
@@ -42,22 +43,11 @@ def keep_stored(obj: Json, old: Json, root: type[Object], *path: str) -> Json:
     Controllers compare templates as they are stored: another spelling would ask for a restart.
     """
     here = ("spec", *path)
-    stored, given = (_at(version, here) for version in (old, obj))
+    stored, given = (value_at(version, *here) for version in (old, obj))
     if given == stored or not isinstance(stored, dict) or not isinstance(given, dict):
         return obj
-    is_same = _at(normalize(obj, root), here) == _at(normalize(old, root), here)
-    return _with(obj, here, stored) if is_same else obj
-
-
-def _at(obj: Any, path: tuple[str, ...]) -> Any:
-    for step in path:
-        obj = obj.get(step) if isinstance(obj, dict) else None
-    return obj
-
-
-def _with(obj: Json, path: tuple[str, ...], value: Any) -> Json:
-    first, *rest = path
-    return {**obj, first: _with(obj[first], tuple(rest), value) if rest else value}
+    is_same = value_at(normalize(obj, root), *here) == value_at(normalize(old, root), *here)
+    return with_value(obj, here, stored) if is_same else obj
 
 
 def _object(value: Any, kind: type[Struct]) -> Any:

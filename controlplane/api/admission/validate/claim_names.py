@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from controlplane.api.admission.paths import list_at, value_at
 from controlplane.api.admission.problem import below, excerpt
 from controlplane.api.schema.bounds import SUBDOMAIN
 from controlplane.api.schema.patterns import matches
@@ -17,11 +18,9 @@ _NAMES = (("persistentVolumeClaim", "claimName"), ("dataVolume", "name"))
 
 def warn_of_claim_names(machine: Any, path: str) -> Iterator[str]:
     """Yield a warning for each claim that cannot exist. machine: the spec of an instance, not validated."""
-    volumes = machine.get("volumes") if isinstance(machine, dict) else None
-    for index, volume in enumerate(volumes if isinstance(volumes, list) else ()):
+    for index, volume in enumerate(list_at(machine, "volumes")):
         for source, field in _NAMES:
-            named = volume.get(source) if isinstance(volume, dict) else None
-            name = named.get(field) if isinstance(named, dict) else None
+            name = value_at(volume, source, field)
             if isinstance(name, str) and name and not matches(SUBDOMAIN, name):
                 where = below(below(below(below(path, "volumes"), index), source), field)
                 yield (

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from controlplane.api.admission.paths import list_at, value_at
 from controlplane.api.admission.problem import Problem, below, excerpt
 from controlplane.api.admission.validate.metadata import check_annotation_syntax, check_labels
 from controlplane.api.admission.validate.storage import duplicates
@@ -40,9 +41,9 @@ def check_data_volume_templates(
 
 def check_namespaces(vm: Json) -> Iterator[Problem]:
     """Refuse templates in another namespace than the VM's. vm: not validated."""
-    own = _dict(vm.get("metadata")).get("namespace") or ""
-    for index, template in enumerate(_list(_dict(vm.get("spec")).get("dataVolumeTemplates"))):
-        namespace = _dict(_dict(template).get("metadata")).get("namespace") or own
+    own = value_at(vm, "metadata", "namespace") or ""
+    for index, template in enumerate(list_at(vm, "spec", "dataVolumeTemplates")):
+        namespace = value_at(template, "metadata", "namespace") or own
         if namespace != own:
             text = f"{excerpt(namespace)} is not the VirtualMachine's namespace; remove it"
             yield Problem(f"{TEMPLATES}[{index}].metadata.namespace", text)
@@ -50,13 +51,10 @@ def check_namespaces(vm: Json) -> Iterator[Problem]:
 
 def find_data_volumes(obj: Json, machine: tuple[str, ...]) -> Iterator[str]:
     """Yield the paths of fields that need DataVolumes. obj: not validated. machine: path of the machine's spec."""
-    if _list(_dict(obj.get("spec")).get("dataVolumeTemplates")):
+    if list_at(obj, "spec", "dataVolumeTemplates"):
         yield TEMPLATES
-    spec: Any = obj
-    for step in machine:
-        spec = _dict(spec).get(step)
-    for index, volume in enumerate(_list(_dict(spec).get("volumes"))):
-        if _dict(volume).get("dataVolume") is not None:
+    for index, volume in enumerate(list_at(obj, *machine, "volumes")):
+        if value_at(volume, "dataVolume") is not None:
             yield f"{'.'.join(machine)}.volumes[{index}].dataVolume"
 
 
@@ -99,7 +97,3 @@ def _source(source: Any, path: str) -> Iterator[Problem]:
 
 def _dict(value: Any) -> Json:
     return value if isinstance(value, dict) else {}
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from controlplane.api.admission.paths import list_at
 from controlplane.api.admission.problem import Problem, below
 from controlplane.api.objects.vmi.devices import Disk
 
@@ -32,7 +33,7 @@ def check_serial(disk: Disk, path: str) -> Iterator[Problem]:
 
 def warn_of_serials(machine: Any, path: str) -> Iterator[str]:
     """Yield a warning for each serial number that the guest sees cut. machine: spec of an instance, not validated."""
-    for index, disk in enumerate(_listed(machine, "domain", "devices", "disks")):
+    for index, disk in enumerate(list_at(machine, "domain", "devices", "disks")):
         serial = disk.get("serial") if isinstance(disk, dict) else None
         bus = _bus(disk) if isinstance(serial, str) else ""
         if bus in SHOWN and isinstance(serial, str) and len(serial) > SHOWN[bus]:
@@ -41,12 +42,6 @@ def warn_of_serials(machine: Any, path: str) -> Iterator[str]:
                 f"{where}: a guest sees only the first {SHOWN[bus]} of its {len(serial)} characters on bus {bus}; "
                 f"shorten it, or use bus scsi, with at most {MOST_ON_SCSI}"
             )
-
-
-def _listed(value: Any, *path: str) -> list[Any]:
-    for step in path:
-        value = value.get(step) if isinstance(value, dict) else None
-    return value if isinstance(value, list) else []
 
 
 def _bus(disk: dict[str, Any]) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from controlplane.api.admission.paths import list_at
 from controlplane.api.admission.problem import below, excerpt
 
 _WRITTEN = (
@@ -19,9 +20,8 @@ _READ = "instances on other nodes stay Pending unless the claim is ReadOnlyMany 
 
 def warn_of_shared_claims(machine: Any, path: str) -> Iterator[str]:
     """Yield a warning for each claim in a template for several instances. machine: its spec, not validated."""
-    volumes = machine.get("volumes") if isinstance(machine, dict) else None
     shareable = _shareable(machine)
-    for index, volume in enumerate(volumes if isinstance(volumes, list) else ()):
+    for index, volume in enumerate(list_at(machine, "volumes")):
         if not isinstance(volume, dict):
             continue
         here = below(below(path, "volumes"), index)
@@ -35,9 +35,6 @@ def warn_of_shared_claims(machine: Any, path: str) -> Iterator[str]:
 
 
 def _shareable(machine: Any) -> list[Any]:
-    """Return the names of the disks that say so."""
-    part = machine
-    for name in ("domain", "devices", "disks"):
-        part = part.get(name) if isinstance(part, dict) else None
-    disks = part if isinstance(part, list) else ()
+    """Return the names of the shareable disks."""
+    disks = list_at(machine, "domain", "devices", "disks")
     return [disk.get("name") for disk in disks if isinstance(disk, dict) and disk.get("shareable") is True]

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
+from controlplane.api.admission.paths import value_at
 from controlplane.api.admission.problem import excerpt
 
 _EVERYBODYS = "Europe/London"
@@ -22,9 +23,7 @@ _LONGEST = 64
 
 def warn_of_time_zone(machine: Any, path: str) -> Iterator[str]:
     """Yield a warning for an unknown time zone. machine: the spec of an instance, not validated."""
-    zone: Any = machine
-    for step in ("domain", "clock", "timezone"):
-        zone = zone.get(step) if isinstance(zone, dict) else None
+    zone = value_at(machine, "domain", "clock", "timezone")
     if isinstance(zone, str) and 0 < len(zone) <= _LONGEST and not _is_known(zone) and _is_known(_EVERYBODYS):
         yield (
             f"{path}.domain.clock.timezone: {excerpt(zone)} is no time zone of the tz database, and the guest's clock "
