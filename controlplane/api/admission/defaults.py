@@ -20,6 +20,7 @@ from kubevirt_api import names
 
 from controlplane.api.admission.fields import asks_for_nothing
 from controlplane.api.admission.known_fields import INFERABLE
+from controlplane.api.admission.paths import value_at, with_value
 from controlplane.api.objects import quantity
 from controlplane.api.objects.guest_memory import amount_in_bytes, refuse_room
 from controlplane.api.objects.kubevirt import STAGE, KubeVirtConfiguration
@@ -84,24 +85,18 @@ def default_migration(migration: Json, _unused: KubeVirtConfiguration, seed: str
     return migration if filled == migration else filled
 
 
-def attach_devices(spec: Any, *path: str) -> Any:
+def attach_devices(spec: Any, machine: tuple[str, ...] = ()) -> Any:
     """Return a spec whose machine, at this path in it, has the disks and the interface that it gets by default.
 
     Rules about them are checked on that. Nothing of the given spec is changed.
     """
-    if not isinstance(spec, dict):
+    domain, declared = value_at(spec, *machine, "domain"), value_at(spec, *machine, "domain", "devices")
+    if not isinstance(domain, dict) or not isinstance(declared, dict | None):
         return spec
-    if path:
-        step, *rest = path
-        return {**spec, step: attach_devices(spec[step], *rest)} if step in spec else spec
-    domain = spec.get("domain")
-    devices = domain.get("devices") if isinstance(domain, dict) else None
-    if not isinstance(domain, dict) or not isinstance(devices, dict | None):
-        return spec
-    devices = {**(devices or {})}
-    filled = {**spec, "domain": {**domain, "devices": devices}}
+    devices = {**(declared or {})}
+    filled = {**value_at(spec, *machine), "domain": {**domain, "devices": devices}}
     _attach(filled, devices)
-    return filled
+    return with_value(spec, machine, filled) if machine else filled
 
 
 def _spec(spec: Json, configuration: KubeVirtConfiguration) -> None:

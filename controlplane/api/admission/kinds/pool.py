@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import Any
 
 from kubevirt_api.names import RESERVED_ANNOTATIONS
@@ -68,10 +69,6 @@ def _check_numbered(templates: Iterable[DataVolumeTemplate], path: str) -> Itera
                 f"has {len(name)} characters, at most {LONGEST_NAME} are allowed: each machine's ends with its number"
             )
             yield Problem(below(below(path, index), "metadata.name"), text)
-
-
-def _fill(spec: Any) -> Any:
-    return attach_devices(spec, "virtualMachineTemplate", "spec", "template", "spec")
 
 
 def _check_strategies(spec: VirtualMachinePoolSpec) -> Iterator[Problem]:
@@ -158,7 +155,7 @@ def _add_schema_rules(spec: Schema) -> None:
 
 RULES = Rules(
     spec=_check,
-    fill=_fill,
+    fill=partial(attach_devices, machine=("virtualMachineTemplate", "spec", "template", "spec")),
     plain_spec=_check_run_strategy,
     whole=_check_whole,
     data_volumes=_find_data_volumes,

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from typing import Any
 
 from kubevirt_api.names import RESERVED_ANNOTATIONS
 
@@ -49,10 +48,6 @@ def _check_prefix(metadata: ObjectMeta, path: str) -> Iterator[Problem]:
             yield Problem(below(path, field), f"{text} remove it: they are named after the set then")
 
 
-def _fill(spec: Any) -> Any:
-    return attach_devices(spec, "template", "spec")
-
-
 def _warn(replica_set: Json) -> Iterator[str]:
     spec = replica_set["spec"]
     template, replicas = spec.get("template"), spec.get("replicas")
@@ -78,7 +73,7 @@ def _add_schema_rules(spec: Schema) -> None:
 
 RULES = Rules(
     spec=_check,
-    fill=_fill,
+    fill=partial(attach_devices, machine=("template", "spec")),
     data_volumes=partial(find_data_volumes, machine=TEMPLATE_SPEC),
     warn=_warn,
     default=_leave,

@@ -38,10 +38,6 @@ def _check_spec(spec: VirtualMachineSpec, configuration: KubeVirtConfiguration) 
     yield from check_data_volume_templates(spec.data_volume_templates, spec.template.spec.volumes)
 
 
-def _fill(spec: Any) -> Any:
-    return attach_devices(spec, "template", "spec")
-
-
 def _check_strategy(spec: Any) -> Iterator[Problem]:
     if not isinstance(spec, dict):
         return
@@ -80,7 +76,7 @@ def _keep(vm: Json, old: Json) -> Json:
 
 RULES = Rules(
     spec=_check_spec,
-    fill=_fill,
+    fill=partial(attach_devices, machine=("template", "spec")),
     whole=check_namespaces,
     data_volumes=partial(find_data_volumes, machine=TEMPLATE_SPEC),
     plain_spec=_check_strategy,
