@@ -10,6 +10,7 @@ annotations. The fields of the same meaning in spec.configuration are still read
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -71,11 +72,8 @@ def malformed_settings(annotations: Mapping[str, str]) -> Iterator[tuple[str, st
 
 def effective_configuration(kubevirt: KubeVirt) -> KubeVirtConfiguration:
     """Return the configuration with the settings. One that cannot be read counts as not set; admission refuses it."""
-    annotations = kubevirt.metadata.annotations
-    malformed = {name for name, _unused in malformed_settings(annotations)}
-    values: dict[str, Any] = {
-        SETTINGS[name].attribute: SETTINGS[name].parse(text)
-        for name, text in settings_of(annotations).items()
-        if name not in malformed
-    }
+    values: dict[str, Any] = {}
+    for name, text in settings_of(kubevirt.metadata.annotations).items():
+        with suppress(ValueError):
+            values[SETTINGS[name].attribute] = SETTINGS[name].parse(text)
     return msgspec.structs.replace(kubevirt.spec.configuration, **values)
