@@ -12,12 +12,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ...kubevirt_api import names
+from ..merge.compare import quantity
 
 _OWN_DOMAIN = "kubevirt.io"
 """Labels of this domain and those below it follow the state of a node's virt-handler."""
-_UNITS = {"": 1.0, "n": 1e-9, "u": 1e-6, "m": 1e-3}
-_UNITS |= {unit: 1000.0**power for power, unit in enumerate(("k", "M", "G", "T", "P", "E"), 1)}
-_UNITS |= {unit: 1024.0**power for power, unit in enumerate(("Ki", "Mi", "Gi", "Ti", "Pi", "Ei"), 1)}
 
 Object = Mapping[str, Any]
 Amounts = dict[str, float]
@@ -112,16 +110,7 @@ def _counted(amounts: Any) -> Amounts:
     """Return the amounts of memory, huge pages and CPUs. Devices may appear later."""
     results: Amounts = {}
     for resource, text in (amounts or {}).items():
-        amount = _amount(str(text)) if resource in ("memory", "cpu") or resource.startswith("hugepages-") else None
+        amount = quantity(text) if resource in ("memory", "cpu") or resource.startswith("hugepages-") else None
         if amount is not None:
-            results[resource] = amount
+            results[resource] = float(amount)
     return results
-
-
-def _amount(text: str) -> float | None:
-    """Return a Kubernetes quantity as a number, None if it is none."""
-    digits = text.rstrip("numkKMGTPEi")
-    try:
-        return float(digits) * _UNITS[text[len(digits) :]]
-    except (ValueError, KeyError):
-        return None
