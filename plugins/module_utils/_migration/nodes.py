@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._client.api import Api, Resource
+from .._client.api import Api
 from .._client.errors import BadArgument, Forbidden, VirtError
+from .._vm import kinds
 from ..kubevirt_api import names
 from . import decide
 from .request import MigrationRequest
-
-NODES = Resource("v1", "nodes", "Node", None)
 
 Object = dict[str, Any]
 
@@ -25,7 +24,7 @@ def place_of(api: Api, request: MigrationRequest, vmi: Object | None) -> Object 
     """
     if request.target_node:
         try:
-            node = api.get(NODES, request.target_node)
+            node = api.get(kinds.nodes(), request.target_node)
         except Forbidden:
             return None
         if node is None:
@@ -35,13 +34,13 @@ def place_of(api: Api, request: MigrationRequest, vmi: Object | None) -> Object 
             )
         return node
     current = decide.node_of(vmi)
-    return api.get(NODES, current) if request.node_selector and current else None
+    return api.get(kinds.nodes(), current) if request.node_selector and current else None
 
 
 def is_unknown(api: Api, name: str) -> bool:
     """Tell whether the cluster has no such node. False where nodes cannot be read."""
     try:
-        return api.get(NODES, name) is None
+        return api.get(kinds.nodes(), name) is None
     except VirtError:
         return False
 
@@ -55,7 +54,7 @@ def check(api: Api, request: MigrationRequest, vmi: Object, target_node: Object 
     if request.node_selector:
         labels = ",".join(f"{key}={value}" for key, value in request.node_selector.items())
         current = decide.node_of(vmi)
-        others = [node for node in api.list(NODES, labels=labels) if node["metadata"]["name"] != current]
+        others = [node for node in api.list(kinds.nodes(), labels=labels) if node["metadata"]["name"] != current]
         if others and not all(map(trouble, others)):
             return
         reason = (

@@ -86,8 +86,5 @@ class Search:
 
     def _all_nodes(self) -> list[Object]:
         if self._nodes is None:
-            try:
-                self._nodes = self._api.list(kinds.nodes())
-            except VirtError:
-                self._nodes = []
+            self._nodes = diagnose.list_or_nothing(self._api, kinds.nodes())
         return self._nodes
