@@ -19,6 +19,8 @@ from typing import Any
 
 MESSAGE_LIMIT = 1000
 """Characters of a server's message that are shown. An admission error may contain a whole object."""
+REASON_LIMIT = 400
+"""Characters of a reason that a wait or an error names, such as a condition's message."""
 NOT_TEXT = "the value is not a text; put it into quotation marks, and after a template '| string'"
 
 

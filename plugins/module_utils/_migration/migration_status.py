@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from .._client.api import Api
-from .._client.errors import cut
+from .._client.errors import REASON_LIMIT, cut
 from .._vm import kinds
 from .._vm.wait import diagnose
 from ..kubevirt_api import names
@@ -89,9 +89,7 @@ def explain(api: Api, namespace: str, migration: Object, vmi: Object | None) -> 
     reasons = [*_reasons(migration, vmi), *(text for pod in pods for text in diagnose.pod_troubles(pod)), *last]
     return {
         "migration": migration["metadata"]["name"],
-        "reason": cut(diagnose.scheduler_cause(reasons[0]), diagnose.MESSAGE_LIMIT)
-        if reasons
-        else nothing_but_phase(migration),
+        "reason": cut(diagnose.scheduler_cause(reasons[0]), REASON_LIMIT) if reasons else nothing_but_phase(migration),
         "phase": phase(migration),
         "phases": phases(migration),
         "conditions": [

@@ -13,13 +13,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..._client.api import Api, Resource
-from ..._client.errors import VirtError, cut
+from ..._client.errors import REASON_LIMIT, VirtError, cut
 from ...kubevirt_api import desired, names, phases, predicates, run_strategies
 from .. import kinds
 from ..write import removal
 from . import no_node
 
-MESSAGE_LIMIT = 400
 EVENTS_SHOWN = 5
 
 _NOT_STARTED = {
@@ -87,7 +86,7 @@ def reason(
     if not_started is not None:
         return not_started  # failures of an earlier run are not the cause
     if causes:
-        return cut(scheduler_cause(causes[0]), MESSAGE_LIMIT)
+        return cut(scheduler_cause(causes[0]), REASON_LIMIT)
     return _progress(vm, instance, kind, read_error)
 
 
@@ -95,7 +94,7 @@ def _progress(vm: Object | None, instance: Object | None, kind: str, read_error:
     """Return the progress of the object in words, for an unknown cause."""
     if read_error and (vm is not None or kind != kinds.VM.name):
         subject = "it" if vm is None else f"its status is {_printable(vm)}, and its instance"
-        return cut(f"{subject} could not be read: {read_error}", MESSAGE_LIMIT)
+        return cut(f"{subject} could not be read: {read_error}", REASON_LIMIT)
     if vm is None and (instance is None or kind == kinds.VM.name):
         return f"the {kind} does not exist"
     if instance is None:
@@ -159,7 +158,7 @@ def distinct(events: list[Object]) -> list[str]:
     for event in events:
         series = event.get("series") or {}
         message = scheduler_cause(str(event.get("message") or ""))
-        text = f"{event.get('reason')}: {cut(message, MESSAGE_LIMIT)}"
+        text = f"{event.get('reason')}: {cut(message, REASON_LIMIT)}"
         time, times = newest.get(text, ("", 0))
         moments = (event.get("lastTimestamp"), series.get("lastObservedTime"), event.get("eventTime"), time)
         newest[text] = (

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..._client.api import Api
-from ..._client.errors import VirtError, cut
+from ..._client.errors import REASON_LIMIT, VirtError, cut
 from ..._client.waiter import Verdict
 from ...kubevirt_api import condition_types
 from ...kubevirt_api.desired import is_deleting
@@ -58,7 +58,7 @@ def explain(api: Api, obj: Object | None, namespace: str, kind: Kind = kinds.REP
         return {"reason": deletion, **facts}
     if failure is not None and failure.get("status") == "True":
         text = f"{failure.get('reason')}: {failure.get('message') or ''}"
-        return {"reason": cut(text, diagnose.MESSAGE_LIMIT), **facts}
+        return {"reason": cut(text, REASON_LIMIT), **facts}
     reason = judge(obj, kind.members).missing
     trouble = _first_trouble(api, obj, namespace, kind)
     if trouble is not None:

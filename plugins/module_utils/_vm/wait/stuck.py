@@ -10,14 +10,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..._client.errors import cut
+from ..._client.errors import REASON_LIMIT, cut
 from ..._client.waiter import Stuck
 from ...kubevirt_api import condition_types
 from ...kubevirt_api.predicates import condition
 
 SECONDS = 15.0
 """How long a state must last. A kubelet tries to pull an image again after 10 seconds."""
-MESSAGE_LIMIT = 400
 ALL_THE_SAME = "(fail_fast=false waits all the same)"
 
 _CLAIM = ("claim", "create it, or correct the name in the volume")
@@ -65,5 +64,5 @@ def _stuck(reason: str | None, message: str | None) -> Stuck | None:
     if reason not in _STATES:
         return None
     key, remedy = _STATES[reason]
-    text = cut(f"{reason}: {message}" if message else reason, MESSAGE_LIMIT)
+    text = cut(f"{reason}: {message}" if message else reason, REASON_LIMIT)
     return Stuck(key, f"{text}; {remedy} {ALL_THE_SAME}", SECONDS)

@@ -9,11 +9,9 @@ import time
 from typing import Any
 
 from ..._client.api import Api, Resource
-from ..._client.errors import TimedOut, cut
+from ..._client.errors import REASON_LIMIT, TimedOut, cut
 from ..._client.waiter import Verdict, Waiter
 from ...kubevirt_api.desired import is_deleting
-
-MESSAGE_LIMIT = 400
 
 Object = dict[str, Any]
 
@@ -24,7 +22,7 @@ def deletion(obj: Object | None) -> str | None:
         return None
     finalizers = ", ".join(map(str, obj["metadata"].get("finalizers") or ()))
     text = f"it waits for its finalizers: {finalizers}" if finalizers else "it has no finalizers"
-    return cut(f"it is being deleted since {obj['metadata']['deletionTimestamp']}; {text}", MESSAGE_LIMIT)
+    return cut(f"it is being deleted since {obj['metadata']['deletionTimestamp']}; {text}", REASON_LIMIT)
 
 
 def wait_until_gone(api: Api, resource: Resource, live: Object, seconds: float) -> None:
