@@ -13,7 +13,6 @@ from ..._client.api import Api
 from ..._client.errors import ApiError, Conflict, Forbidden, NotFound, VirtError
 from ...kubevirt_api.desired import is_deleting
 from ..kinds import POOL, VM, VMI
-from ..request import argspec
 from ..request.vm_request import Terms, VmRequest
 from . import update
 from .outcome import Interrupted, Outcome, is_observed
@@ -23,8 +22,6 @@ ATTEMPTS = 8
 FIRST_PAUSE = 0.1
 LONGEST_PAUSE = 2.0
 """Seconds between rounds; about 7 in all."""
-_GUEST_STATES = (*argspec.GUEST_STATES, "frozen", "unfrozen")
-"""States that need a running guest."""
 
 Object = dict[str, Any]
 
@@ -99,11 +96,11 @@ def _attempt(api: Api, request: VmRequest, terms: Terms, live: Object | None) ->
         from . import send
 
         return send.delete(api, request, terms, live)
-    is_creatable = request.name is None or (request.has_machine and request.state not in _GUEST_STATES)
-    if terms.check_mode and live is None and not is_creatable:
+    if terms.check_mode and live is None:
         from . import foresee
 
-        return foresee.without_object(api, request)
+        if not foresee.is_creatable(request):
+            return foresee.without_object(api, request)
     if request.kind is VMI:
         from . import instance
 

@@ -19,6 +19,11 @@ _METHODS = {"started": "start", "stopped": "stop", "restarted": "restart", "pres
 """The request for each state."""
 
 
+def is_creatable(request: VmRequest) -> bool:
+    """Tell whether the task itself creates an object that does not exist. It does not for a state of a guest."""
+    return request.name is None or (request.has_machine and request.state not in OPERATIONS)
+
+
 def without_object(api: Api, request: VmRequest) -> Outcome:
     """Return the outcome for a task that needs an object, and does not say how to create it."""
     return _to_come(request, missing.reason(api, request.namespace, request.kind))
@@ -32,8 +37,8 @@ def impossible(request: VmRequest, done: Outcome, reason: str) -> Outcome:
 
 def is_to_come(error: ApiError) -> bool:
     """Tell whether a write was refused because of what an earlier task may create: the kind, or the namespace."""
-    is_kind = isinstance(error, NotFound) and not error.facts.get("server_reason")
-    return is_kind or (isinstance(error, NotFound) and 'namespaces "' in error.message)
+    is_kind = not error.facts.get("server_reason")
+    return isinstance(error, NotFound) and (is_kind or 'namespaces "' in error.message)
 
 
 def without_cluster(request: VmRequest, error: ApiError) -> Outcome:
@@ -47,6 +52,6 @@ def without_cluster(request: VmRequest, error: ApiError) -> Outcome:
 
 
 def _to_come(request: VmRequest, reason: str) -> Outcome:
-    deeds = "creates and starts it" if request.state in OPERATIONS else "creates it"
-    warning = f"check mode: {request.title}: {reason}, unless an earlier task {deeds}"
+    remedy = "creates and starts it" if request.state in OPERATIONS else "creates it"
+    warning = f"check mode: {request.title}: {reason}, unless an earlier task {remedy}"
     return Outcome(changed=True, method=_METHODS[request.state], warning=warning)
