@@ -1,10 +1,11 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Find out whether the API server and the kubelets of an older Kubernetes have image volumes, which launchers use.
+"""Find out whether the API server, the kubelets and the container runtimes have image volumes, which launchers use.
 
 From Kubernetes 1.35 on the feature gate ImageVolume is on unless somebody turns it off; in 1.33 and 1.34 somebody has
-to turn it on, at the API server and at each kubelet. So older ones are tried, and newer ones are not.
+to turn it on, at the API server and at each kubelet. So older ones are tried, and newer ones are not. The role decides
+which Kubernetes is too old.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from .versions import parse, release
 
 ON_BY_DEFAULT = (1, 35)
 GATE = "ImageVolume"
+RUNTIMES = {"containerd": (2, 1), "cri-o": (1, 31)}
+"""The first versions of runtimes that can mount an image as a volume."""
 _NODES = Resource("v1", "nodes", "Node", None)
 _PODS = Resource("v1", "pods", "Pod", "default")
 _POD: dict[str, Any] = {
@@ -58,12 +61,27 @@ def has_api_server(api: Api, version: str | None) -> bool:
     return True
 
 
+def runtimes_without(nodes: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the nodes whose container runtime is too old for image volumes, each with its runtime.
+
+    Unknown runtimes are accepted.
+    """
+    too_old = []
+    for node in nodes:
+        runtime = _node_info(node).get("containerRuntimeVersion") or ""
+        name, _separator, version = runtime.partition("://")
+        floor, installed = RUNTIMES.get(name), release(version)
+        if floor and installed and parse(installed) < floor:
+            too_old.append(f"{node['metadata']['name']} ({name} {installed})")
+    return sorted(too_old)
+
+
 def kubelets_without(api: Api, nodes: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return the nodes whose kubelet has the gate off, each with its version. Nodes that do not answer are accepted."""
     silent, found = set(not_ready(nodes)), []
     for node in nodes:
         name = node["metadata"]["name"]
-        version = release(((node.get("status") or {}).get("nodeInfo") or {}).get("kubeletVersion") or "")
+        version = release(_node_info(node).get("kubeletVersion") or "")
         if version is None or parse(version)[:2] >= ON_BY_DEFAULT or name in silent:
             continue
         try:
@@ -73,3 +91,7 @@ def kubelets_without(api: Api, nodes: Sequence[Mapping[str, Any]]) -> list[str]:
         if not (configuration.get("featureGates") or {}).get(GATE):
             found.append(f"{name} (kubelet {version}, feature gate {GATE} off)")
     return sorted(found)
+
+
+def _node_info(node: Mapping[str, Any]) -> Mapping[str, Any]:
+    return (node.get("status") or {}).get("nodeInfo") or {}

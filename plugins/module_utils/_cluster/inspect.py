@@ -74,7 +74,7 @@ def run(params: Mapping[str, Any], api: Api, *, check_mode: bool, **_modes: bool
         "control_plane_nodes": placement.control_plane_nodes(nodes, *directed),
         "kept_control_plane_nodes": placement.kept_control_plane_nodes(nodes, *directed),
         "nodes_without_image_volumes": sorted(
-            versions.without_image_volumes(nodes) + image_volumes.kubelets_without(api, nodes)
+            image_volumes.runtimes_without(nodes) + image_volumes.kubelets_without(api, nodes)
         ),
         "has_pod_monitors": api.serves("monitoring.coreos.com"),
     }

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whether API servers and kubelets before Kubernetes 1.35 have image volumes."""
+"""Whether API servers, kubelets and container runtimes have image volumes."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from ansible_collections.virtops.kubevirt.plugins.module_utils._client.errors im
 from ansible_collections.virtops.kubevirt.plugins.module_utils._cluster.image_volumes import (
     has_api_server,
     kubelets_without,
+    runtimes_without,
 )
 
 OFF = Invalid("create Pod: spec.volumes[0]: Required value: must specify a volume type", status=422)
@@ -86,3 +87,29 @@ def test_kubelets_with_the_gate_off_are_named_with_their_version() -> None:
     text = "(kubelet 1.34.4, feature gate ImageVolume off)"
     assert kubelets_without(cluster, nodes) == [f"default {text}", f"off {text}"]  # type: ignore[arg-type]
     assert cluster.requests == [f"{name}/proxy/configz" for name in gates]
+
+
+def of_runtime(runtime: str) -> dict[str, Any]:
+    return {"metadata": {"name": "a"}, "status": {"nodeInfo": {"containerRuntimeVersion": runtime}}}
+
+
+@pytest.mark.parametrize(
+    ("runtime", "expected"),
+    [
+        pytest.param("containerd://2.3.7", [], id="new"),
+        pytest.param("containerd://2.1.0", [], id="the first that can"),
+        pytest.param("containerd://2.0.5", ["a (containerd 2.0.5)"], id="the last that cannot"),
+        pytest.param("containerd://1.7.27", ["a (containerd 1.7.27)"], id="old"),
+        pytest.param("cri-o://1.30.9", ["a (cri-o 1.30.9)"], id="old CRI-O"),
+        pytest.param("cri-o://1.31.0", [], id="new CRI-O"),
+        pytest.param("other://0.1.0", [], id="nobody knows"),
+        pytest.param("containerd://main", [], id="without a version"),
+        pytest.param("", [], id="not text yet"),
+    ],
+)
+def test_a_runtime_too_old_for_image_volumes_is_named(runtime: str, expected: list[str]) -> None:
+    assert runtimes_without([of_runtime(runtime)]) == expected
+
+
+def test_a_node_without_version_information_is_not_named() -> None:
+    assert runtimes_without([{"metadata": {"name": "a"}}]) == []
