@@ -47,24 +47,24 @@ def compile_module(go: Go, module: Module, output: Path, progress: Progress) -> 
 def _missing_packages(go: Go, module: Module, count: Count) -> set[str]:
     fetched = 0
 
-    def hear(line: str) -> None:
+    def on_line(line: str) -> None:
         nonlocal fetched
         fetched += line.startswith("go: downloading ")
         if fetched:
             count.say(f"  {module.name}: {fetched} modules fetched")
 
     arguments = ["list", "-deps", "-f", "{{if .Stale}}{{.ImportPath}}{{end}}", *module.settings, *module.packages]
-    return set(_run_go(go, module, arguments, hear).split())
+    return set(run_go(go, module, arguments, on_line).split())
 
 
 def _build(go: Go, module: Module, output: Path, wanted: set[str], count: Count) -> int:
     compiled: set[str] = set()
 
-    def hear(line: str) -> None:
+    def on_line(line: str) -> None:
         compiled.update({line} & wanted)
         count.say(describe(module.name, len(compiled), len(wanted)))
 
-    _run_go(go, module, module.arguments(output), hear)
+    run_go(go, module, module.arguments(output), on_line)
     return len(compiled)
 
 
@@ -73,8 +73,10 @@ def describe(name: str, compiled: int, wanted: int) -> str:
     return f"  {name}: {compiled} of {wanted} packages compiled{suffix}"
 
 
-def _run_go(go: Go, module: Module, arguments: Sequence[str], hear: Callable[[str], None]) -> str:
-    """Return Go's standard output. hear: called with each line of its errors, and with "" at intervals."""
+def run_go(
+    go: Go, module: Module, arguments: Sequence[str], on_line: Callable[[str], None] = lambda _line: None
+) -> str:
+    """Return Go's standard output. on_line: called with each line of its errors, and with "" at intervals."""
     last_lines: deque[str] = deque(maxlen=LAST_LINES)
     with (
         tempfile.TemporaryFile("w+") as output,
@@ -92,7 +94,7 @@ def _run_go(go: Go, module: Module, arguments: Sequence[str], hear: Callable[[st
         for line in lines_and_ticks(process.stderr):
             if line:
                 last_lines.append(line)
-            hear(line)
+            on_line(line)
         if process.wait() == 0:
             output.seek(0)
             return output.read()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -94,10 +95,16 @@ MODULES = (
 
 
 def source_hash(module: Module, directory: Path) -> str:
-    """Hash the inputs of the module's build: its files, the flags and the machine's architecture."""
+    """Hash the inputs of the build of a module in this directory."""
+    paths = sorted(path for path in directory.rglob("*") if path.is_file())
+    return build_hash(module, {f"{path.relative_to(directory)}": path for path in paths})
+
+
+def build_hash(module: Module, files: Mapping[str, Path]) -> str:
+    """Hash the inputs of a module's build: its files by name, the flags and the machine's architecture."""
     digest = hashlib.sha256()
-    for path in sorted(path for path in directory.rglob("*") if path.is_file()):
-        digest.update(f"{path.relative_to(directory)}\0{path.stat().st_size}\0".encode())
+    for name, path in files.items():
+        digest.update(f"{name}\0{path.stat().st_size}\0".encode())
         digest.update(path.read_bytes())
     settings = [*module.arguments(Path("OUT")), *map("=".join, sorted(ENVIRONMENT.items())), os.uname().machine]
     digest.update("\0".join((*settings, *module.links)).encode())

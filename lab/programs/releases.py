@@ -9,12 +9,8 @@ without a version, and all of them are published under the release's own number.
 
 from __future__ import annotations
 
-import hashlib
-import json
-import os
 import re
 import shutil
-import subprocess
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -23,7 +19,8 @@ from lab.errors import LabError
 from lab.paths import SOURCES, Cache
 from lab.programs import toolchain
 from lab.programs.build import build
-from lab.programs.modules import ENVIRONMENT, KUBE, KUBERNETES, MINOR, Module, kube_linker_flags
+from lab.programs.compiling import run_go
+from lab.programs.modules import KUBE, KUBERNETES, MINOR, Module, build_hash, kube_linker_flags
 from lab.progress import Progress
 
 RELEASES = {"1.33": "1.33.13", "1.34": "1.34.4", "1.35": "1.35.4", MINOR: KUBERNETES, "1.37": "1.37.2"}
@@ -54,11 +51,8 @@ def _files(release: str) -> list[Path]:
 
 def kube_directory(release: str, cache: Cache) -> Path:
     """Return the directory of a release's programs."""
-    arguments = kube_module(release, cache).arguments(Path("OUT"))
-    digest = hashlib.sha256(
-        "\0".join([*(file.read_text() for file in _files(release)), *arguments]).encode()
-    ).hexdigest()[:16]
-    return cache.programs / f"kube-{release}-{digest}"
+    module = kube_module(release, cache)
+    return cache.programs / f"kube-{release}-{build_hash(module, {file.name: file for file in _files(release)})}"
 
 
 def build_release(release: str, cache: Cache, progress: Progress) -> None:
@@ -71,10 +65,10 @@ def build_release(release: str, cache: Cache, progress: Progress) -> None:
         shutil.copyfile(file, sources / file.name)
     go = toolchain.find_go(cache, progress)
     progress(f"resolving the modules of Kubernetes {release}")
-    described = json.loads(_run_go(go, ["mod", "download", "-json", f"k8s.io/kubernetes@v{release}"], cache.root))
-    staging = _STAGING.findall(Path(described["GoMod"]).read_text())
+    described = run_go(go, module, ["list", "-m", "-f", "{{.GoMod}}", f"k8s.io/kubernetes@v{release}"])
+    staging = _STAGING.findall(Path(described.rstrip()).read_text())
     (sources / "go.mod").write_text(requirements(release, staging, toolchain.EXACT))
-    _run_go(go, ["mod", "tidy"], sources)
+    run_go(go, module, ["mod", "tidy"])
     build(module, kube_directory(release, cache), cache, progress)
 
 
@@ -85,13 +79,3 @@ def requirements(release: str, staging: Iterable[str], go_version: tuple[int, ..
     lines.append(f"\tk8s.io/kubernetes v{release}")
     version = ".".join(map(str, go_version))
     return "\n".join(["module virtops.example/lab/kube", "", f"go {version}", "", "require (", *lines, ")", ""])
-
-
-def _run_go(go: toolchain.Go, arguments: list[str], directory: Path) -> str:
-    environment = {**os.environ, **ENVIRONMENT, "GOFLAGS": "-mod=mod", **go.environment}
-    command = [str(go.program), *arguments]
-    done = subprocess.run(command, cwd=directory, env=environment, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        last = "\n".join((done.stderr or done.stdout).splitlines()[-10:])
-        raise LabError(f"`go {' '.join(arguments)}` failed; set GOPROXY to one this machine can reach:\n{last}")
-    return done.stdout
