@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import shutil
 import sys
@@ -55,6 +54,8 @@ def check_inotify(starting: Collection[str]) -> None:
 
 def free_instances(most: int) -> int:
     """Return how many inotify instances this user can still create, at most `most`: create them, and close them."""
+    import ctypes  # noqa: PLC0415 - `lab node exec` imports this module for every task on a node
+
     library = ctypes.CDLL(None)
     created: list[int] = []
     try:
