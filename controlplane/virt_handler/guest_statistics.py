@@ -128,12 +128,12 @@ def _of_devices(
     devices: Callable[[Counters], Iterator[tuple[str, tuple[str, ...]]]],
 ) -> Iterator[Metric]:
     """Yield the metrics of a kind of device. devices: yields the prefix of each device's counters, and its labels."""
-    for row in rows:
-        family = _family(row, labels)
-        for guest, counters in guests.items():
-            for prefix, values in devices(counters):
+    families = [(row, _family(row, labels)) for row in rows]
+    for guest, counters in guests.items():
+        for prefix, values in devices(counters):
+            for row, family in families:
                 _add(family, (*guest, *values), counters.get(f"{prefix}.{row.field}"), row)
-        yield family
+    yield from (family for _row, family in families)
 
 
 def _vcpus(counters: Counters) -> Iterator[tuple[str, tuple[str, ...]]]:
