@@ -21,7 +21,7 @@ from controlplane.hypervisor.errors import HypervisorError, WrongState
 from controlplane.hypervisor.events import ConnectionClosed, Event, cause_of_end
 from controlplane.virt_handler.launchers.domain_reader import DomainReader
 from controlplane.virt_handler.launchers.pace import DomainLooks, Pauses, resync_pause
-from controlplane.virt_handler.launchers.ports import Connection, Guest, NodeError
+from controlplane.virt_handler.launchers.ports import Connection, Guest, NodeError, Result
 from controlplane.virt_handler.launchers.record import LauncherRecord
 from controlplane.virt_handler.launchers.tools import Tools
 from controlplane.virt_handler.vmi.launcher_status import is_guest_up, status_after_look
@@ -111,24 +111,19 @@ class LauncherConnection:
         await self.refresh()
 
     async def statistics(self) -> Mapping[str, object]:
-        """Read libvirt's counters of the guest; none while it is not up. NoContact."""
-        connection = self.require()
+        """Read libvirt's counters of the guest; none while it is not up. VerbRefused, NoContact."""
         if not is_guest_up(self._record.status.state):
             return {}
-        try:
-            guest = await connection.guest(self._record.vmi_uid)
-            return {} if guest is None else await guest.statistics()
-        except HypervisorError as error:
-            raise NoContact(str(error)) from error
+        return await self.run_on_domain(lambda guest: guest.statistics())
 
-    async def run_on_domain(self, call: Callable[[Guest], Awaitable[None]]) -> None:
+    async def run_on_domain(self, call: Callable[[Guest], Awaitable[Result]]) -> Result:
         """Call the domain. VerbRefused when its state does not allow the call, NoContact."""
         connection = self.require()
         try:
             guest = await connection.guest(self._record.vmi_uid)
             if guest is None:
                 raise VerbRefused("VMI is not running")
-            await call(guest)
+            return await call(guest)
         except WrongState as error:
             raise VerbRefused(str(error)) from error
         except HypervisorError as error:

@@ -19,7 +19,7 @@ from controlplane.engine.ports import Cache
 from controlplane.virt_handler.launchers.ports import NodeError
 from controlplane.virt_handler.launchers.session import Session
 from controlplane.virt_handler.launchers.tools import Tools
-from controlplane.virt_handler.vmi.ports import CannotLook, NoContact
+from controlplane.virt_handler.vmi.ports import CannotLook, NoContact, VerbRefused
 from controlplane.virt_handler.vmi.world import Launcher, NodeTrouble, Traces
 
 log = logging.getLogger(__name__)
@@ -94,7 +94,7 @@ class Registry:
 
         async def read(session: Session, key: Key) -> None:
             async with limit:
-                with suppress(NoContact):
+                with suppress(NoContact, VerbRefused):
                     if counters := await session.connection.statistics():
                         found[key] = counters
 
