@@ -12,6 +12,7 @@ from typing import Any
 from kubevirt_api import condition_types
 
 from controlplane.api.objects import conditions
+from controlplane.api.objects.meta import Condition
 from controlplane.api.objects.phase import RUNNING
 from controlplane.api.objects.resources import VIRTUAL_MACHINE_INSTANCE
 from controlplane.api.objects.vmi.end_events import end_events
@@ -52,12 +53,16 @@ _BY_VERB: dict[Verb, tuple[str, str]] = {
 def status_events(before: VirtualMachineInstanceStatus, after: VirtualMachineInstanceStatus) -> tuple[VmiEvent, ...]:
     """Return the Events of a written status: of a new phase, and of a guest that an I/O error has paused."""
     of_phase = () if after.phase == before.phase else phase_events(after)
-    was, paused = (conditions.find(status.conditions, condition_types.PAUSED) for status in (before, after))
-    is_news = paused is not None and paused.reason == PAUSED_IO_ERROR and (was is None or was.reason != paused.reason)
-    if paused is None or not is_news:
+    paused = _io_error_pause(after)
+    if paused is None or _io_error_pause(before) is not None:
         return of_phase
     stamp = paused.last_transition_time or ""
     return (*of_phase, VmiEvent("IOerror", f"{paused.message}.", is_warning=True, once=stamp))
+
+
+def _io_error_pause(status: VirtualMachineInstanceStatus) -> Condition | None:
+    paused = conditions.find(status.conditions, condition_types.PAUSED)
+    return None if paused is None or paused.reason != PAUSED_IO_ERROR else paused
 
 
 def phase_events(status: VirtualMachineInstanceStatus) -> tuple[VmiEvent, ...]:
