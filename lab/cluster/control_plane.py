@@ -150,7 +150,7 @@ class ControlPlane:
     def _client(self, name: str) -> list[str]:
         return [
             f"--kubeconfig={self.kubeconfig(name)}",
-            "--secure-port=0",  # nothing asks it, and a server needs two inotify instances for its certificates
+            "--secure-port=0",  # nothing connects to it, and a server needs two inotify instances for its certificates
             "--leader-elect=false",
             "--kube-api-qps=300",
             "--kube-api-burst=600",

@@ -37,8 +37,9 @@ def parse_resolver(text: str) -> Resolver:
 def search_with(service_domain: str, search: tuple[str, ...]) -> tuple[str, ...]:
     """Return the search domains, first the one of the machine's subdomain, which the kubelet adds to no resolv.conf.
 
-    service_domain: without the cluster's domain, which need not be cluster.local. The Pod's search domains tell it;
-    if they do not (dnsPolicy None or Default), the guest does not ask the cluster's DNS, and nothing is added.
+    service_domain: without the cluster's domain, which need not be cluster.local. The Pod's search domains
+    contain it; if they do not (dnsPolicy None or Default), the guest does not use the cluster's DNS, and nothing is
+    added.
     """
     subdomain, _dot, of_namespace = service_domain.partition(".")
     known = next((domain for domain in search if of_namespace and domain.startswith(f"{of_namespace}.")), "")

@@ -386,7 +386,7 @@ async def test_a_panic_has_its_own_event_before_the_end(node: Node) -> None:
 async def test_a_guest_that_an_io_error_pauses_has_a_warning_for_each_pause(node: Node) -> None:
     """Upstream's word for it: alerts and tests look for IOerror."""
     running, lasting = vmi_object("Running"), a_paused("PausedIOError", "2026-01-01T00:00:00Z")
-    told = []
+    recorded = []
     for before, after in (
         ((), (lasting,)),
         ((lasting,), (lasting,)),
@@ -394,14 +394,16 @@ async def test_a_guest_that_an_io_error_pauses_has_a_warning_for_each_pause(node
         ((), (a_paused("PausedIOError", "2026-01-01T00:10:00Z"),)),
         ((), (a_paused("PausedByUser", "2026-01-01T00:20:00Z"),)),
     ):
-        node.api.store({**running, "status": {**running["status"], "conditions": [encode(one) for one in before]}})
+        node.api.store(
+            {**running, "status": {**running["status"], "conditions": [encode(condition) for condition in before]}}
+        )
         world = node.world()
         assert world.vmi is not None
         await node.reconciler.write_status(world, msgspec.structs.replace(world.vmi.status, conditions=after))
-        told.append([(event.reason, event.is_warning, event.once) for event in node.events])
+        recorded.append([(event.reason, event.is_warning, event.once) for event in node.events])
         node.events.clear()
     first, second = (("IOerror", True, f"2026-01-01T00:{minute}:00Z") for minute in ("00", "10"))
-    assert told == [[first], [], [], [second], []]
+    assert recorded == [[first], [], [], [second], []]
 
 
 def a_paused(reason: str, since: str) -> Condition:
