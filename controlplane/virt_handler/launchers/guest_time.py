@@ -20,9 +20,6 @@ from controlplane.virt_handler.launchers.agent import Agent, NoAgent
 
 log = logging.getLogger(__name__)
 
-_ATTEMPTS = 2
-"""An agent that was paused during a request first sends a response that nobody waits for any more."""
-
 
 class GuestTime:
     """The clock of one launcher's guest, across libvirt connections."""
@@ -54,19 +51,16 @@ class GuestTime:
 
     async def _set(self) -> None:
         self._is_behind = False
-        for left in reversed(range(_ATTEMPTS)):
-            try:
-                await self._agent.set_time(self._clock.now)
-                return
-            except (NoAgent, Disconnected):
-                self._is_behind = True  # until the next look with an agent
-                return
-            except (AgentSilent, TimedOut) as error:
-                if left == 0:
-                    self._warn(error)
-            except HypervisorError as error:
-                self._warn(error)
-                return
+        try:
+            await self._set_with_retry()
+        except (NoAgent, Disconnected):
+            self._is_behind = True  # until the next look with an agent
+        except HypervisorError as error:
+            log.warning("cannot set a guest's time", extra={"error": sanitize(str(error))})
 
-    def _warn(self, error: Exception) -> None:
-        log.warning("cannot set a guest's time", extra={"error": sanitize(str(error))})
+    async def _set_with_retry(self) -> None:
+        """Try twice: an agent that was paused during an earlier request first sends the response to that request."""
+        try:
+            await self._agent.set_time(self._clock.now)
+        except (AgentSilent, TimedOut):
+            await self._agent.set_time(self._clock.now)

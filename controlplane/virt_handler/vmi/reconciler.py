@@ -137,7 +137,7 @@ class VmiReconciler:
             log.warning("cannot record an Event", extra={"reason": event.reason, "error": str(error)})
 
     async def write_status(self, world: World, status: VirtualMachineInstanceStatus) -> None:
-        """Patch what differs, on the observed version only, and record the Events of a new phase."""
+        """Patch what differs, on the observed version only, and record its Events."""
         vmi = world.vmi
         if vmi is None:
             return
