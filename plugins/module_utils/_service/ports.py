@@ -21,6 +21,7 @@ Object = dict[str, Any]
 
 
 def declared(listed: list[Mapping[str, Any]]) -> list[Object]:
+    """Return the ports that a task lists. Raises BadArgument for an invalid one."""
     return [_port(f"ports[{index}]", port, is_only=len(listed) == 1) for index, port in enumerate(listed)]
 
 
@@ -69,12 +70,12 @@ def _unused(name: str, protocol: str, taken: set[str]) -> str:
 
 
 def over(live: list[Object], wanted: list[Object]) -> list[Object]:
-    """Return the declared ports with what the live ones have beside, such as their port of the nodes, in live order."""
-    former = {_key(port): (place, port) for place, port in enumerate(live)}
+    """Return the declared ports with the other fields of the live ones, such as nodePort, in live order."""
+    former = {_key(port): port for port in live}
+    positions = {key: position for position, key in enumerate(former)}
     taken = {(_key(port)[1], port["nodePort"]) for port in wanted if "nodePort" in port}
-    merged = [(_key(port), {**_kept(former.get(_key(port), (0, {}))[1], taken), **port}) for port in wanted]
-    merged.sort(key=lambda entry: former.get(entry[0], (len(live), {}))[0])
-    return [port for _unused_key, port in merged]
+    merged = [{**_kept(former[_key(port)], taken), **port} if _key(port) in former else port for port in wanted]
+    return sorted(merged, key=lambda port: positions.get(_key(port), len(live)))
 
 
 def _key(port: Mapping[str, Any]) -> tuple[int, str]:
@@ -83,6 +84,6 @@ def _key(port: Mapping[str, Any]) -> tuple[int, str]:
 
 def _kept(port: Object, taken: Iterable[tuple[str, int]]) -> Object:
     """Return a live port without a port of the nodes that the task gives to another one."""
-    if (_key(port)[1] if port else "", port.get("nodePort")) in taken:
+    if (_key(port)[1], port.get("nodePort")) in taken:
         return {name: value for name, value in port.items() if name != "nodePort"}
     return port
