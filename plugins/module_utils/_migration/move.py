@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from .._client.api import Api
 from .._client.errors import ApiError, TimedOut, VirtError
 from .._client.waiter import Reached, Stuck, Verdict, Waiter
-from .._vm import kinds, missing
+from .._vm import kinds
 from .._vm.request.vm_request import Terms
 from .._vm.wait.fail_fast import Search
 from ..kubevirt_api import names
@@ -91,6 +91,8 @@ def _check_exists(api: Api, request: MigrationRequest, vmi: Object | None, terms
     except VirtError:  # without the right to read machines, the error is that it does not run
         return
     if machine is None:
+        from .._vm import missing
+
         reason = missing.reason(api, request.namespace)
         raise VirtError(f"{request.title} cannot be migrated: {reason}", reason=reason)
 

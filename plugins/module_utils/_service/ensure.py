@@ -14,9 +14,8 @@ from .._client.api import Api, Resource
 from .._client.argspec import auth_argument_spec
 from .._client.errors import BadArgument, Conflict, NotFound, TimedOut, VirtError
 from .._client.waiter import Verdict, Waiter
-from .._vm import kinds, missing
+from .._vm import kinds
 from .._vm.merge import compare, overlay
-from .._vm.write import removal
 from . import exposure, service_owner
 from .exposure import ServiceRequest
 
@@ -110,6 +109,8 @@ def _present(
     if live is not None and live["metadata"].get("deletionTimestamp"):
         if check_mode:  # a dry run would meet the Service that is being deleted
             return "create", live, declared
+        from .._vm.write import removal
+
         removal.wait_until_gone(api, _services(request), live, params["wait_timeout"])
         live = None
     if live is None:
@@ -168,6 +169,8 @@ def _target(params: Mapping[str, Any], api: Api, request: ServiceRequest, check_
             raise
         target = None
     if target is None and not check_mode:  # in check mode an earlier task may create it
+        from .._vm import missing
+
         raise VirtError(
             f"Service {request.namespace}/{request.name} cannot expose {request.title}:"
             f" {missing.reason(api, request.namespace, request.kind)}, or create it first. Without it, give ports and"
