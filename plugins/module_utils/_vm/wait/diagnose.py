@@ -137,8 +137,8 @@ def pod_troubles(pod: Object) -> Iterator[str]:
     for condition in status.get("conditions") or ():
         if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
             cause = scheduler_cause(str(condition.get("message") or condition.get("reason")))
-            asked = no_node.of_pod_text(pod)
-            yield f"{title} finds no node: {cause}" + (f" ({asked})" if asked else "")
+            requests = no_node.pod_requests_text(pod)
+            yield f"{title} finds no node: {cause}" + (f" ({requests})" if requests else "")
     if status.get("phase") == phases.FAILED and status.get("message"):
         yield f"{title} failed: {status['message']}"
 

@@ -66,7 +66,7 @@ class Search:
             if found is None and stuck.is_unschedulable(pod):
                 spec = pod.get("spec") or {}
                 reason = no_node.reason(
-                    no_node.asked_by_pod(pod), no_node.selector_of(spec), self._all_nodes(), without=source
+                    no_node.requests_of_pod(pod), no_node.selector_of(spec), self._all_nodes(), without=source
                 )
                 found = stuck.on_no_node(reason) if reason else None
             if found is not None:
@@ -76,13 +76,13 @@ class Search:
     def _why_no_node(self, machine: Object) -> str | None:
         kind = kinds.VM if machine.get("kind") == kinds.VM.name else kinds.VMI
         spec = value_at(machine, kind.machine) or {}
-        asked = no_node.asked_by_machine(spec)
+        requests = no_node.requests_of_machine(spec)
         uid = machine["metadata"].get("uid")
         if kind is kinds.VMI and uid:
             label = f"{names.CREATED_BY}={uid}"
             pods = diagnose.list_or_nothing(self._api, kinds.pods(self._namespace), labels=label)
-            asked = next((no_node.asked_by_pod(pod) for pod in pods if stuck.is_unschedulable(pod)), asked)
-        return no_node.reason(asked, no_node.selector_of(spec), self._all_nodes())
+            requests = next((no_node.requests_of_pod(pod) for pod in pods if stuck.is_unschedulable(pod)), requests)
+        return no_node.reason(requests, no_node.selector_of(spec), self._all_nodes())
 
     def _all_nodes(self) -> list[Object]:
         if self._nodes is None:

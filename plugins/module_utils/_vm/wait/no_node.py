@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whether any node of the cluster could take a machine: what it asks for, and what the nodes have. Pure.
+"""Whether any node of the cluster could take a machine: what it requests, and what the nodes have. Pure.
 
 Only what nodes have as a whole counts: other Pods may end, and a cordon, a taint or a silent virt-handler may go.
 """
@@ -22,24 +22,24 @@ Amounts = dict[str, float]
 """Resource to amount, in bytes or CPUs."""
 
 
-def asked_by_pod(pod: Object) -> Amounts:
+def requests_of_pod(pod: Object) -> Amounts:
     """Return what a Pod requests: its containers together, or one init container if that requests more."""
     spec = pod.get("spec") or {}
     amounts: Amounts = {}
     for container in spec.get("containers") or ():
-        for resource, amount in _counted((container.get("resources") or {}).get("requests")).items():
+        for resource, amount in _requests(container).items():
             amounts[resource] = amounts.get(resource, 0.0) + amount
     for container in spec.get("initContainers") or ():
-        for resource, amount in _counted((container.get("resources") or {}).get("requests")).items():
+        for resource, amount in _requests(container).items():
             amounts[resource] = max(amounts.get(resource, 0.0), amount)
     return amounts
 
 
-def asked_by_machine(spec: Object) -> Amounts:
+def requests_of_machine(spec: Object) -> Amounts:
     """Return what a machine needs at least: the memory that it requests, or that of its guest."""
     domain = spec.get("domain") or {}
-    requests = _counted((domain.get("resources") or {}).get("requests"))
-    guest = _counted({"memory": (domain.get("memory") or {}).get("guest")})
+    requests = _requests(domain)
+    guest = _amounts({"memory": (domain.get("memory") or {}).get("guest")})
     return requests if "memory" in requests else {**guest, **requests}
 
 
@@ -49,7 +49,7 @@ def selector_of(spec: Object) -> dict[str, str]:
     return {key: value for key, value in selector.items() if not key.partition("/")[0].endswith(_OWN_DOMAIN)}
 
 
-def reason(asked: Amounts, selector: Mapping[str, str], nodes: Sequence[Object], *, without: str = "") -> str | None:
+def reason(requests: Amounts, selector: Mapping[str, str], nodes: Sequence[Object], *, without: str = "") -> str | None:
     """Return why no node can ever take the machine; None if one can, or if no node runs machines at all.
 
     without: the node that a migrating machine leaves.
@@ -64,8 +64,8 @@ def reason(asked: Amounts, selector: Mapping[str, str], nodes: Sequence[Object],
     if not chosen:
         return f"no node has the labels {selector_text(selector)}; label one, or change the node selector"
     where = f" with {selector_text(selector)}" if selector else ""
-    offers = [_counted((node.get("status") or {}).get("allocatable")) for node in chosen]
-    for resource, amount in asked.items():
+    offers = [_amounts((node.get("status") or {}).get("allocatable")) for node in chosen]
+    for resource, amount in requests.items():
         largest = max(offer.get(resource, 0.0) for offer in offers)
         if amount > largest:
             has = amount_text(resource, largest)
@@ -73,20 +73,20 @@ def reason(asked: Amounts, selector: Mapping[str, str], nodes: Sequence[Object],
                 f"it asks for {amount_text(resource, amount)}, and no node{where} has more than {has}; ask for less, or"
                 " add a node"
             )
-    if any(all(offer.get(resource, 0.0) >= amount for resource, amount in asked.items()) for offer in offers):
+    if any(all(offer.get(resource, 0.0) >= amount for resource, amount in requests.items()) for offer in offers):
         return None
-    return f"no node{where} has {asked_text(asked)} together; ask for less, or add a node"
+    return f"no node{where} has {amounts_text(requests)} together; ask for less, or add a node"
 
 
-def asked_text(asked: Amounts) -> str:
+def amounts_text(amounts: Amounts) -> str:
     """Return the amounts in words."""
-    return " and ".join(amount_text(resource, amount) for resource, amount in asked.items() if amount)
+    return " and ".join(amount_text(resource, amount) for resource, amount in amounts.items() if amount)
 
 
-def of_pod_text(pod: Object) -> str:
-    """Return what a Pod asks of a node, in words; "" if it asks for nothing."""
-    asked, selector = asked_text(asked_by_pod(pod)), selector_text(selector_of(pod.get("spec") or {}))
-    return " on a node with ".join(filter(None, (asked and f"it asks for {asked}", selector)))
+def pod_requests_text(pod: Object) -> str:
+    """Return the requests and the node selector of a Pod in words, "" if it has none."""
+    requests, selector = amounts_text(requests_of_pod(pod)), selector_text(selector_of(pod.get("spec") or {}))
+    return " on a node with ".join(filter(None, (requests and f"it asks for {requests}", selector)))
 
 
 def selector_text(selector: Mapping[str, str]) -> str:
@@ -106,7 +106,12 @@ def _labels(node: Object) -> Mapping[str, str]:
     return node["metadata"].get("labels") or {}
 
 
-def _counted(amounts: Any) -> Amounts:
+def _requests(container: Object) -> Amounts:
+    """Return the requests of a container, or of a domain, which has them in the same fields."""
+    return _amounts((container.get("resources") or {}).get("requests"))
+
+
+def _amounts(amounts: Any) -> Amounts:
     """Return the amounts of memory, huge pages and CPUs. Devices may appear later."""
     results: Amounts = {}
     for resource, text in (amounts or {}).items():

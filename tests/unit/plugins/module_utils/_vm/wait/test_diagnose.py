@@ -53,7 +53,7 @@ NEWER = "0/2 nodes are available: 1 node(s) had untolerated taint {node.io/x: },
 
 
 @pytest.mark.parametrize(
-    ("said", "cause"),
+    ("message", "cause"),
     [
         (f"{FITS_NOWHERE} preemption: 0/1 nodes are available: 1 No preemption victims found.", FITS_NOWHERE),
         (f"{NEWER} no new claims to deallocate, preemption: 0/2 nodes: 1 Preemption is not helpful.", NEWER),
@@ -61,11 +61,11 @@ NEWER = "0/2 nodes are available: 1 node(s) had untolerated taint {node.io/x: },
         ("not found", "not found"),
     ],
 )
-def test_what_the_scheduler_says_about_preemption_is_cut(said: str, cause: str) -> None:
-    condition = {**UNSCHEDULABLE, "message": said}
+def test_what_the_scheduler_says_about_preemption_is_cut(message: str, cause: str) -> None:
+    condition = {**UNSCHEDULABLE, "message": message}
     assert diagnose.reason(VM, a_vmi(conditions=[condition]), [], []) == f"Unschedulable: {cause}"
     assert diagnose.reason(VM, a_vmi(), [a_pod(conditions=[condition])], []).endswith(f"finds no node: {cause}")
-    assert diagnose.distinct([{"reason": "FailedScheduling", "message": said}]) == [f"FailedScheduling: {cause}"]
+    assert diagnose.distinct([{"reason": "FailedScheduling", "message": message}]) == [f"FailedScheduling: {cause}"]
 
 
 def test_the_amount_that_no_node_has_is_named() -> None:

@@ -26,7 +26,7 @@ SSD, NVME = {"disk": "ssd"}, {"disk": "nvme", "zone": "a"}
 
 
 @pytest.mark.parametrize(
-    ("asked", "selector", "nodes", "words"),
+    ("requests", "selector", "nodes", "words"),
     [
         pytest.param({"memory": 4 * GI, "cpu": 1}, {}, [SMALL], None, id="fits, if others go"),
         pytest.param({"memory": 16 * GI}, {}, [SMALL, LARGE], None, id="fits on one"),
@@ -48,8 +48,8 @@ SSD, NVME = {"disk": "ssd"}, {"disk": "nvme", "zone": "a"}
         pytest.param({"memory": 900 * GI}, {}, [], None, id="nodes cannot be read"),
     ],
 )
-def test_reason(asked: Any, selector: Any, nodes: list[Any], words: str | None) -> None:
-    reason = no_node.reason(asked, selector, nodes)
+def test_reason(requests: Any, selector: Any, nodes: list[Any], words: str | None) -> None:
+    reason = no_node.reason(requests, selector, nodes)
     assert reason is None if words is None else words in (reason or "")
 
 
@@ -75,12 +75,12 @@ def test_a_pod_asks_for_all_its_containers_and_for_its_largest_init_container() 
         "containers": [container(memory="1Gi", cpu="100m"), container(memory="512Mi"), {}],
         "initContainers": [container(memory="3Gi", cpu="50m")],
     }
-    assert no_node.asked_by_pod({"spec": spec}) == {"memory": 3 * GI, "cpu": 0.1}
-    assert no_node.asked_by_pod({}) == {}
+    assert no_node.requests_of_pod({"spec": spec}) == {"memory": 3 * GI, "cpu": 0.1}
+    assert no_node.requests_of_pod({}) == {}
 
 
 @pytest.mark.parametrize(
-    ("domain", "asked"),
+    ("domain", "requests"),
     [
         ({"memory": {"guest": "2Gi"}}, {"memory": 2 * GI}),
         (
@@ -92,8 +92,8 @@ def test_a_pod_asks_for_all_its_containers_and_for_its_largest_init_container() 
         ({}, {}),
     ],
 )
-def test_a_machine_asks_for_its_requests_or_the_memory_of_its_guest(domain: Any, asked: Any) -> None:
-    assert no_node.asked_by_machine({"domain": domain}) == asked
+def test_a_machine_asks_for_its_requests_or_the_memory_of_its_guest(domain: Any, requests: Any) -> None:
+    assert no_node.requests_of_machine({"domain": domain}) == requests
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_a_machine_asks_for_its_requests_or_the_memory_of_its_guest(domain: Any,
     ],
 )
 def test_what_a_pod_asks_for_in_words(spec: Any, text: str) -> None:
-    assert no_node.of_pod_text({"spec": spec}) == text
+    assert no_node.pod_requests_text({"spec": spec}) == text
 
 
 def test_labels_of_the_control_plane_do_not_count() -> None:
@@ -130,7 +130,7 @@ def test_labels_of_the_control_plane_do_not_count() -> None:
 )  # fmt: skip
 def test_quantities(text: str, amount: float) -> None:
     pod = {"spec": {"containers": [{"resources": {"requests": {"memory": text}}}]}}
-    assert no_node.asked_by_pod(pod)["memory"] == pytest.approx(amount)
+    assert no_node.requests_of_pod(pod)["memory"] == pytest.approx(amount)
 
 
 @pytest.mark.parametrize(
