@@ -40,7 +40,7 @@ async def serve_devices(
     devices: Path,
     kvm_probe: Path,
     inotify: Inotify,
-    cpu: Callable[[bool], HostCpu | None] = lambda _with_kvm: None,
+    cpu: Callable[[bool], HostCpu | None],
 ) -> None:
     """Probe KVM once, then serve a plugin for each device that the node has, until cancelled.
 
