@@ -26,6 +26,7 @@ from controlplane.api.objects.guest_memory import amount_in_bytes, refuse_room
 from controlplane.api.objects.kubevirt import STAGE, KubeVirtConfiguration
 from controlplane.api.objects.meta import Quantity
 from controlplane.api.objects.vm import VirtualMachineSpec
+from controlplane.api.objects.vmi.devices import DEFAULT_BUS
 from controlplane.api.objects.vmi.domain import MAX_VCPUS
 from controlplane.api.vmi_label import vmi_label_value
 
@@ -34,7 +35,6 @@ Json = dict[str, Any]
 ARCHITECTURE = "amd64"
 MACHINE_TYPE = "q35"
 CPU_MODEL = "host-model"
-DISK_BUS = "sata"
 WATCHDOG_ACTION = "reset"
 PROBE_NUMBERS = {"timeoutSeconds": 1, "periodSeconds": 10, "successThreshold": 1, "failureThreshold": 3}
 """Kubernetes' defaults for a Pod. A VMI has them explicitly, as upstream's does."""
@@ -242,9 +242,9 @@ def _disk(disk: Json) -> None:
     if disk.get("cdrom") is not None:
         _absent(disk["cdrom"], "readonly", True)
         _absent(disk["cdrom"], "tray", "closed")
-        _absent(disk["cdrom"], "bus", DISK_BUS)
+        _absent(disk["cdrom"], "bus", DEFAULT_BUS)
     else:
-        _absent(_inside(disk, "disk"), "bus", DISK_BUS)
+        _absent(_inside(disk, "disk"), "bus", DEFAULT_BUS)
 
 
 def _switches(domain: Json, configuration: KubeVirtConfiguration) -> None:

@@ -9,14 +9,13 @@ from libvirt_domain.model.device import BalloonStatistics, Controller, MemoryBal
 from libvirt_domain.model.disk import Alias
 
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
-from controlplane.domain.builders.disk import bus_of
 
 VIRTIO = "virtio-non-transitional"
 
 
 def build_controllers(vmi: VirtualMachineInstance) -> tuple[Controller, ...]:
     """Return the controllers where libvirt's default is unsuitable: USB only when it is used, SCSI by virtio."""
-    buses = {bus_of(disk) for disk in vmi.spec.domain.devices.disks}
+    buses = {disk.bus for disk in vmi.spec.domain.devices.disks}
     made = [
         Controller(type="usb", index=0, model="qemu-xhci" if "usb" in buses else "none"),
         Controller(type="virtio-serial", index=0, model=VIRTIO),

@@ -28,7 +28,6 @@ from controlplane.domain.builders.facts import Facts, NotBuildableError
 from controlplane.domain.volumes.kind import DiskImage
 from controlplane.domain.volumes.registry import volume_in_domain
 
-DEFAULT_BUS = "sata"
 _PREFIXES = {"virtio": "vd", "sata": "sd", "scsi": "sd", "usb": "sd"}
 
 
@@ -52,18 +51,12 @@ def device_names(vmi: VirtualMachineInstance) -> dict[str, str]:
 def _named(vmi: VirtualMachineInstance) -> Iterator[tuple[DiskSpec, str]]:
     taken: Counter[str] = Counter()
     for index, spec in enumerate(vmi.spec.domain.devices.disks):
-        prefix = _PREFIXES.get(bus_of(spec))
+        prefix = _PREFIXES.get(spec.bus)
         if prefix is None:
             where = f"spec.domain.devices.disks[{index}]"
-            raise NotBuildableError(where, f"bus {bus_of(spec)!r} is not one of {', '.join(sorted(_PREFIXES))}")
+            raise NotBuildableError(where, f"bus {spec.bus!r} is not one of {', '.join(sorted(_PREFIXES))}")
         yield spec, prefix + _letters(taken[prefix])
         taken[prefix] += 1
-
-
-def bus_of(spec: DiskSpec) -> str:
-    """Return the bus of a disk."""
-    chosen = (spec.cdrom.bus if spec.cdrom else "") or (spec.disk.bus if spec.disk else "")
-    return chosen or DEFAULT_BUS
 
 
 def _build_disk(facts: Facts, spec: DiskSpec, volume: Volume, *, device: str, where: str) -> Disk:
@@ -71,7 +64,7 @@ def _build_disk(facts: Facts, spec: DiskSpec, volume: Volume, *, device: str, wh
     return Disk(
         type="block" if image.is_block else "file",
         device="cdrom" if spec.cdrom else "disk",
-        model="virtio-non-transitional" if bus_of(spec) == "virtio" else None,
+        model="virtio-non-transitional" if spec.bus == "virtio" else None,
         driver=DiskDriver(
             name="qemu",
             type=image.format,
@@ -81,7 +74,7 @@ def _build_disk(facts: Facts, spec: DiskSpec, volume: Volume, *, device: str, wh
         ),
         source=DeviceSource(device=image.path) if image.is_block else FileSource(file=image.path),
         backing=_backing(image),
-        target=DiskTarget(device=device, bus=bus_of(spec), tray=(spec.cdrom.tray or None) if spec.cdrom else None),
+        target=DiskTarget(device=device, bus=spec.bus, tray=(spec.cdrom.tray or None) if spec.cdrom else None),
         read_only=spec.is_read_only or image.is_read_only,
         shareable=spec.shareable,
         serial=spec.serial or None,

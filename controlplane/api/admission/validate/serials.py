@@ -14,20 +14,18 @@ from typing import Any
 
 from controlplane.api.admission.paths import list_at
 from controlplane.api.admission.problem import Problem, below
-from controlplane.api.objects.vmi.devices import Disk
+from controlplane.api.objects.vmi.devices import DEFAULT_BUS, Disk
 
 MOST_ON_SCSI = 36
 """A UUID fits."""
 SHOWN = {"virtio": 20, "sata": 20}
 """Characters that a guest sees, by bus."""
-_DEFAULT_BUS = "sata"
 
 
 def check_serial(disk: Disk, path: str) -> Iterator[Problem]:
     """Refuse a serial number with which QEMU does not start."""
-    bus = (disk.cdrom.bus if disk.cdrom else "") or (disk.disk.bus if disk.disk else "") or _DEFAULT_BUS
-    if bus not in SHOWN and len(disk.serial) > MOST_ON_SCSI:
-        text = f"has {len(disk.serial)} characters, at most {MOST_ON_SCSI} are possible on bus {bus}; shorten it"
+    if disk.bus not in SHOWN and len(disk.serial) > MOST_ON_SCSI:
+        text = f"has {len(disk.serial)} characters, at most {MOST_ON_SCSI} are possible on bus {disk.bus}; shorten it"
         yield Problem(below(path, "serial"), text)
 
 
@@ -47,4 +45,4 @@ def warn_of_serials(machine: Any, path: str) -> Iterator[str]:
 def _bus(disk: dict[str, Any]) -> str:
     targets = (disk.get(kind) for kind in ("cdrom", "disk"))
     named = (target.get("bus") for target in targets if isinstance(target, dict))
-    return next((bus for bus in named if isinstance(bus, str) and bus), _DEFAULT_BUS)
+    return next((bus for bus in named if isinstance(bus, str) and bus), DEFAULT_BUS)

@@ -138,7 +138,7 @@ def _inline_texts(volumes: Iterable[Volume]) -> Iterator[str]:
 def _claims(spec: VirtualMachineInstanceSpec, path: str) -> Iterator[Problem]:
     """Check that no claim is used twice, and that a read-only claim is attached read-only."""
     first: dict[str, int] = {}
-    writable = {disk.name for disk in spec.domain.devices.disks if disk.cdrom is None and _bus(disk) in ("", "sata")}
+    writable = {disk.name for disk in spec.domain.devices.disks if disk.cdrom is None and disk.bus == "sata"}
     for index, volume in enumerate(spec.volumes):
         name = claim_name(volume)
         if name is None:
@@ -153,10 +153,6 @@ def _claims(spec: VirtualMachineInstanceSpec, path: str) -> Iterator[Problem]:
         if source is not None and source.read_only and volume.name in writable:
             text = "a sata disk cannot be read-only; use bus virtio or a cdrom for it"
             yield Problem(below(here, "persistentVolumeClaim.readOnly"), text)
-
-
-def _bus(disk: Disk) -> str:
-    return disk.disk.bus if disk.disk is not None else ""
 
 
 def _empty_disk(disk: EmptyDisk, path: str) -> Iterator[Problem]:

@@ -10,6 +10,8 @@ from typing import Annotated
 from controlplane.api.objects.meta import Empty, Node
 from controlplane.api.schema.bounds import LABEL, BootOrder, InterfaceName, VolumeName, bounded, one_of
 
+DEFAULT_BUS = "sata"
+
 
 class DiskTarget(Node, frozen=True, kw_only=True):
     """An ordinary disk."""
@@ -48,6 +50,12 @@ class Disk(Node, frozen=True, kw_only=True):
     """Host cache mode: none, writethrough or writeback."""
     shareable: bool = False
     """Several machines write to the claim at once: their guests need a file system for that. Its cache mode is none."""
+
+    @property
+    def bus(self) -> str:
+        """Where the guest finds it: as declared, or the default."""
+        declared = (self.cdrom.bus if self.cdrom else "") or (self.disk.bus if self.disk else "")
+        return declared or DEFAULT_BUS
 
     @property
     def is_read_only(self) -> bool:
