@@ -57,7 +57,7 @@ def expand_body(body: bytes, namespace: str, settings: Settings) -> Response:
 
 
 def _without_references(vm: Json) -> Json:
-    """Leave out what an admitted VM may refer to: nothing, or what a volume would have to name."""
+    """Remove the references of an admitted VM. They are empty, or to be inferred from a volume, if possible."""
     return {**vm, "spec": {name: value for name, value in vm["spec"].items() if name not in REFERENCES}}
 
 
