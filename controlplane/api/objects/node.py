@@ -36,6 +36,11 @@ class Node(Struct, frozen=True, kw_only=True):
         return any(taint.key == OUT_OF_SERVICE for taint in self.spec.taints)
 
     def is_drained(self, configured_key: str) -> bool:
-        """Tell whether all machines have to leave. configured_key: of the taint; "" is DRAIN."""
-        drain = (configured_key or DRAIN, "NoSchedule")
+        """Tell whether all machines have to leave. configured_key: see drain_taint."""
+        drain = drain_taint(configured_key)
         return any((taint.key, taint.effect) == drain for taint in self.spec.taints)
+
+
+def drain_taint(configured_key: str) -> tuple[str, str]:
+    """Return key and effect of the taint of a drained node. configured_key: "" is DRAIN."""
+    return configured_key or DRAIN, "NoSchedule"

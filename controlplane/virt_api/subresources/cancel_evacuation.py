@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 
 from controlplane.api.objects.decode import DecodeError, decode, decode_vmi
-from controlplane.api.objects.node import DRAIN, Node
+from controlplane.api.objects.node import Node, drain_taint
 from controlplane.api.objects.resources import NODE, VIRTUAL_MACHINE_INSTANCE, Key
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.engine.errors import Conflict, NotFound
@@ -79,5 +79,5 @@ async def _why_evacuated_anyway(client: Client, vmi: VirtualMachineInstance, dra
         return None
     if not tainted.is_drained(drain_taint_key):
         return None
-    text = f"{drain_taint_key or DRAIN}:NoSchedule"
+    text = ":".join(drain_taint(drain_taint_key))
     return f'Node "{node}" has NodeDrainTaintKey "{text}", which evacuates all its machines; remove the taint'
