@@ -16,7 +16,7 @@ from controlplane.api.objects.resources import (
     Key,
 )
 from controlplane.engine.ports import Cache
-from controlplane.virt_controller.changes import BY_NODE, by_node, node_of, status_of
+from controlplane.virt_controller.changes import BY_NODE, by_node, node_of, spec_of, status_of
 from controlplane.virt_controller.controller import Controller, KeysOf, Watch
 from controlplane.virt_controller.dependencies import Dependencies
 from controlplane.virt_controller.evacuation.reconciler import EvacuationReconciler
@@ -78,7 +78,9 @@ def _on_node(vmis: Cache, is_drained: IsDrained) -> KeysOf:
 def _on_configuration(vmis: Cache, nodes: Cache) -> KeysOf:
     """Enqueue the VMIs of nodes with any taint: the key of the one that drains may be another now."""
 
-    def keys(_key: Key, _before: bytes | None, _after: bytes | None) -> Iterator[Key]:
+    def keys(_key: Key, before: bytes | None, after: bytes | None) -> Iterator[Key]:
+        if spec_of(before) == spec_of(after):
+            return
         for node in list(nodes.keys()):
             raw = nodes.get(node)
             if raw is not None and node_of(raw).spec.taints:

@@ -108,9 +108,6 @@ def filled_cluster() -> WatchedCluster:
 Change = Callable[[WatchedCluster], Enqueued]
 
 
-NAMED = {"nodeDrainTaintKey": "example.com/out"}
-
-
 def put(resource: Resource, key: Key, body: Json) -> Change:
     return lambda cluster: cluster.put(resource, key, body)
 
@@ -125,6 +122,7 @@ def in_order(*changes: Change) -> Change:
 
 
 OF_MOVING = owned_by("VirtualMachineInstance", "moving")
+OTHER_TAINT = {"spec": {"taints": [{"key": "example.com/out", "effect": "NoSchedule"}]}}
 BOTH_MIGRATIONS = {("migration", "default/moves"), ("migration", "default/moved")}
 CHANGES: dict[str, tuple[Change, Enqueued]] = {
     "a VM": (put(VM, WEB, {"spec": {}}), keys("vm", WEB)),
@@ -187,9 +185,7 @@ CHANGES: dict[str, tuple[Change, Enqueued]] = {
     ),
     "an eviction of a VMI": (put(VMI, PLACED, placed(evacuationNodeName="node-1")), keys("vm vmi evacuation", PLACED)),
     "the eviction of a VMI is called off": (
-        lambda cluster: [cluster.put(VMI, PLACED, placed(**mark)) for mark in ({"evacuationNodeName": "node-1"}, {})][
-            -1
-        ],
+        in_order(put(VMI, PLACED, placed(evacuationNodeName="node-1")), put(VMI, PLACED, placed())),
         keys("vm vmi evacuation", PLACED),
     ),
     "a node is drained": (
@@ -198,8 +194,12 @@ CHANGES: dict[str, tuple[Change, Enqueued]] = {
     ),
     "the configuration, which names the taint of a node as the one that drains": (
         in_order(
-            put(NODE, NODE_1, {"spec": {"taints": [{"key": "example.com/out", "effect": "NoSchedule"}]}}),
-            put(KUBEVIRT, KUBEVIRT_KEY, {"spec": {"configuration": {"migrations": NAMED}}}),
+            put(NODE, NODE_1, OTHER_TAINT),
+            put(
+                KUBEVIRT,
+                KUBEVIRT_KEY,
+                {"spec": {"configuration": {"migrations": {"nodeDrainTaintKey": "example.com/out"}}}},
+            ),
         ),
         keys("kubevirt workload-update", KUBEVIRT_KEY)
         | keys("vmi", WEB)
@@ -250,6 +250,13 @@ CHANGES: dict[str, tuple[Change, Enqueued]] = {
     ),
     "the status of KubeVirt": (
         put(KUBEVIRT, KUBEVIRT_KEY, {"spec": {}, "status": {"phase": "Deployed"}}),
+        keys("kubevirt workload-update", KUBEVIRT_KEY) | {("quarantine", "")},
+    ),
+    "the status of KubeVirt while a node has a taint": (
+        in_order(
+            put(NODE, NODE_1, OTHER_TAINT),
+            put(KUBEVIRT, KUBEVIRT_KEY, {"spec": {}, "status": {"phase": "Deployed"}}),
+        ),
         keys("kubevirt workload-update", KUBEVIRT_KEY) | {("quarantine", "")},
     ),
     "the configuration is deleted": (
