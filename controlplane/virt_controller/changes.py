@@ -112,8 +112,12 @@ def vmis_without_node_on_configuration(vmis: Cache) -> Callable[[Key, bytes | No
     """Map a change of the configuration to the VMIs without a node. Other VMIs keep the former configuration."""
 
     def keys(_key: Key, before: bytes | None, after: bytes | None) -> Iterator[Key]:
-        settings = [settings_of(meta_of(raw).annotations) for raw in (before, after)]
-        if spec_of(before) != spec_of(after) or settings[0] != settings[1]:
+        if _configuration_of(before) != _configuration_of(after):
             yield from list(vmis.indexed(BY_NODE, ""))
 
     return keys
+
+
+def _configuration_of(raw: bytes | None) -> tuple[bytes | None, dict[str, str]]:
+    """Return the spec of a KubeVirt object, and the annotations that override fields of it."""
+    return spec_of(raw), settings_of(meta_of(raw).annotations)
