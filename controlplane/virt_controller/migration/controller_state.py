@@ -44,7 +44,7 @@ class ControllerState:
     def of(self, migration: VirtualMachineInstanceMigration) -> ConfirmedReads:
         """Return the confirmations for the current version of the migration."""
         meta = migration.metadata
-        key, version = Key(meta.namespace, meta.name), f"{meta.uid} {meta.resource_version}"
+        key, version = meta.key, f"{meta.uid} {meta.resource_version}"
         reads = self._by_migration.get(key)
         if reads is None or reads.version != version:
             reads = self._by_migration[key] = ConfirmedReads(version)
@@ -56,21 +56,17 @@ class ControllerState:
 
     def note_target_created(self, migration: VirtualMachineInstanceMigration) -> None:
         """Note that the target Pod was created. It may be deleted before the cache shows it."""
-        self._target_created[Key(migration.metadata.namespace, migration.metadata.name)] = migration.metadata.uid
+        self._target_created[migration.metadata.key] = migration.metadata.uid
 
     def has_created_target(self, migration: VirtualMachineInstanceMigration) -> bool:
-        meta = migration.metadata
-        return self._target_created.get(Key(meta.namespace, meta.name)) == meta.uid
+        return self._target_created.get(migration.metadata.key) == migration.metadata.uid
 
     def note_unschedulable_reported(self, migration: VirtualMachineInstanceMigration) -> None:
         """Note that an Event says that no node fits the target Pod."""
-        self._unschedulable_reported[Key(migration.metadata.namespace, migration.metadata.name)] = (
-            migration.metadata.uid
-        )
+        self._unschedulable_reported[migration.metadata.key] = migration.metadata.uid
 
     def has_reported_unschedulable(self, migration: VirtualMachineInstanceMigration) -> bool:
-        meta = migration.metadata
-        return self._unschedulable_reported.get(Key(meta.namespace, meta.name)) == meta.uid
+        return self._unschedulable_reported.get(migration.metadata.key) == migration.metadata.uid
 
 
 def version_of(vmi: VirtualMachineInstance | None) -> str:
