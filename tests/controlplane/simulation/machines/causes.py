@@ -15,6 +15,7 @@ import msgspec
 from controlplane.api.objects.resources import POD, VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, Key
 from tests.controlplane.simulation.answers import View
 from tests.controlplane.simulation.ledger import controlling_uid, strategy_of
+from tests.controlplane.simulation.machines.truth import condition
 from tests.support.store import OVER, Change, Json, Store
 
 
@@ -28,9 +29,9 @@ def begins_to_go(change: Change) -> bool:
 
 def is_evicted(pod: Json | None) -> bool:
     """Whether a Pod is gone, being deleted, or ended by Kubernetes."""
-    listed = [] if pod is None else pod.get("status", {}).get("conditions") or []
-    is_target = any((item["type"], item["status"]) == ("DisruptionTarget", "True") for item in listed)
-    return pod is None or "deletionTimestamp" in pod["metadata"] or is_target
+    if pod is None or "deletionTimestamp" in pod["metadata"]:
+        return True
+    return condition(pod, "DisruptionTarget").get("status") == "True"
 
 
 def vmi_deleted(change: Change, view: View) -> str | None:
