@@ -54,6 +54,11 @@ class RecordedEvents:
     dropped: list[str] = field(default_factory=list)
     """UIDs of VMs with a request that was dropped, as their status reports."""
 
+    @property
+    def reasons(self) -> list[str]:
+        """Those of the events, in their order."""
+        return [reason for _regarding, reason, _message in self.events]
+
     def record(self, regarding: Regarding, kind: Kind, reason: str, message: str, *, occurrence: str = "") -> None:
         self.events.append((str(regarding.key), reason, message))
         self.kinds.append(kind)

@@ -28,7 +28,7 @@ def test_a_start_takes_no_more_than_eleven_writes() -> None:
         "patch VirtualMachineInstance": 1,
     }
     assert stage.calls.total() - WITHOUT_ADMISSION + HANDLER + EVENTS <= 11
-    assert [reason for _unused, reason, _unused in stage.controller.recorded.events] == ["SuccessfulCreate"]
+    assert stage.controller.recorded.reasons == ["SuccessfulCreate"]
 
 
 def test_an_unchanged_vm_causes_no_writes() -> None:

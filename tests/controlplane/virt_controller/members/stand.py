@@ -42,7 +42,7 @@ class SetProcess(SmallWorld):
         return world
 
     def reasons(self) -> list[str]:
-        return [reason for _unused, reason, _unused in self.recorder.events]
+        return self.recorder.reasons
 
     def objects(self, kind: Resource) -> dict[str, Json]:
         return {key.name: body for key, body in self.store.list(kind)}

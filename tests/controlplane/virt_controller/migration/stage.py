@@ -286,4 +286,4 @@ class Stage(SmallWorld):
 
     @property
     def reasons(self) -> list[str]:
-        return [reason for _key, reason, _message in self.recorder.events]
+        return self.recorder.reasons

@@ -115,7 +115,7 @@ class Stage(SmallWorld):
         return next((condition for condition in self.vm["status"]["conditions"] if condition["type"] == kind), None)
 
     def reasons(self) -> list[str]:
-        return [reason for _regarding, reason, _message in self.recorder.events]
+        return self.recorder.reasons
 
     def writes(self) -> list[str]:
         return [call for call in self.calls if not call.startswith("get ")]

@@ -90,7 +90,7 @@ class Stage(SmallWorld):
         return self.store.find(VIRTUAL_MACHINE_INSTANCE, WEB) is not None
 
     def reasons(self) -> list[str]:
-        return [reason for _regarding, reason, _message in self.recorder.events]
+        return self.recorder.reasons
 
 
 async def test_a_machine_starts_when_its_data_volume_is_filled() -> None:

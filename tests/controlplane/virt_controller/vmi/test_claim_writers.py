@@ -118,7 +118,7 @@ async def test_the_second_waits_and_says_for_whom() -> None:
     assert waits is not None
     assert (waits["status"], waits["reason"]) == ("False", "ClaimInUse")
     assert "claim disk of default/a" in waits["message"]
-    assert "ClaimInUse" in [reason for _regarding, reason, _message in stage.recorder.events]
+    assert "ClaimInUse" in stage.recorder.reasons
 
 
 @pytest.mark.parametrize("end", ["Succeeded", "Failed"])

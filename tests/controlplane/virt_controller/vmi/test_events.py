@@ -46,7 +46,7 @@ async def test_a_kernel_panic_is_recorded_before_the_end(stage: Stage) -> None:
     stage.place(await stage.until_running(), ended(1, KERNEL_PANICKED))
     await stage.work()
 
-    assert [reason for _unused, reason, _unused2 in stage.recorder.events][-2:] == ["GuestPanicked", "Stopped"]
+    assert stage.recorder.reasons[-2:] == ["GuestPanicked", "Stopped"]
     assert stage.status["reason"] == "GuestPanicked"
 
 
@@ -55,7 +55,7 @@ async def test_a_guest_that_never_ran_has_not_stopped(stage: Stage) -> None:
     await stage.work()
 
     assert stage.status["phase"] == "Failed"
-    assert "Stopped" not in [reason for _unused, reason, _unused2 in stage.recorder.events]
+    assert "Stopped" not in stage.recorder.reasons
 
 
 @pytest.mark.parametrize("ready", ["False", "True"], ids=["not ready", "still ready"])

@@ -46,7 +46,7 @@ def stage() -> Stage:
 
 
 def event_reasons(stage: Stage) -> list[str]:
-    return [reason for _regarding, reason, _message in stage.recorder.events]
+    return stage.recorder.reasons
 
 
 async def work(stage: Stage, times: int) -> list[str]:
