@@ -45,7 +45,7 @@ options:
     description:
       - End the wait for a machine before O(wait_timeout) when it has been for 15 seconds in a state that does not end
         by itself. For a member of a set or pool, and for the target of a migration, that takes up to a minute. The
-        message has the cause, and the amount or the labels that were asked for.
+        message has the cause, and the requested amount or labels.
       - These states are a missing PersistentVolumeClaim, an image that cannot be pulled, and a machine that no node can
         take because of its memory, its CPUs or its node selector. A node counts with all that it has, also if other
         machines use it, and if it is cordoned, tainted or not ready.

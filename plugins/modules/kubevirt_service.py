@@ -68,8 +68,8 @@ options:
     type: dict
   ports:
     description:
-      - Ports of the Service. Others are removed. A port of the same number and protocol keeps what the task does not say, such
-        as its port of the nodes.
+      - Ports of the Service. Others are removed. A port of the same number and protocol keeps the fields that the task does not
+        set, such as C(nodePort).
       - Without them an existing Service keeps its ports, and a new one gets those of the exposed object's interfaces.
     type: list
     elements: dict

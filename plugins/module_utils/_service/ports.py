@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The ports of a Service: as a task declares them, of a machine's interfaces, and over those of a live Service. Pure.
 
-A port is the same one if number and protocol are: its name may change, and the server gives a port without name another
-port of the nodes as soon as it gets one.
+A port is the same one if number and protocol are equal: its name may change. The server assigns another nodePort to a
+port that gets its first name.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def _key(port: Mapping[str, Any]) -> tuple[int, str]:
 
 
 def _kept(port: Object, taken: Iterable[tuple[str, int]]) -> Object:
-    """Return a live port without a port of the nodes that the task gives to another one."""
+    """Return a live port, without its nodePort if the task gives that to another port."""
     if (_key(port)[1], port.get("nodePort")) in taken:
         return {name: value for name, value in port.items() if name != "nodePort"}
     return port

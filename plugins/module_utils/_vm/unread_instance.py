@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The instance of a VM as the VM's status describes it, for users who may not read instances. Pure."""
+"""The instance of a VM as the VM's status describes it, for users who may not read instances."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def read(api: Api, vm: Object, namespace: str, name: str, api_version: str = "")
 
 
 def described(vm: Object) -> Object | None:
-    """Return the instance that a VM's status describes, without a UID; None if there is none."""
+    """Return the instance that a VM's status describes, without a UID; None if there is none. Pure."""
     status = vm.get("status") or {}
     if not status.get("created"):
         return None

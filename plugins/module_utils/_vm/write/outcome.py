@@ -31,7 +31,7 @@ class Outcome(NamedTuple):
     change: Any = None
     """The wait.rollout.Change that the machines of a pool still have to take over, or None."""
     warning: str = ""
-    """What the user has to know beside the result."""
+    """A warning for the user, "" for none."""
 
 
 def is_observed(vm: Object) -> bool:
