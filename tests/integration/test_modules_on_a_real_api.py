@@ -235,11 +235,11 @@ def test_waiting_sees_the_change_and_a_timeout_has_its_reason(task: Task, api: A
 
 
 def test_a_machine_that_is_being_deleted_is_waited_for_and_created_again(task: Task, api: Api) -> None:
-    held = definition("again")
-    task(definition={**held, "metadata": {**held["metadata"], "finalizers": ["example.com/hold"]}})
+    machine = definition("again")
+    task(definition={**machine, "metadata": {**machine["metadata"], "finalizers": ["example.com/hold"]}})
     uid = read(api, "again")["metadata"]["uid"]
     assert task(name="again", state="absent")["method"] == "delete"
-    late = task(definition=held, wait_timeout=1)
+    late = task(definition=machine, wait_timeout=1)
     assert late["failed"] is True
     assert "it waits for its finalizers: example.com/hold" in late["msg"]
     assert read(api, "again")["metadata"]["uid"] == uid
@@ -250,7 +250,7 @@ def test_a_machine_that_is_being_deleted_is_waited_for_and_created_again(task: T
 
     thread = threading.Thread(target=release)
     thread.start()
-    result = task(definition=held, wait_timeout=60)
+    result = task(definition=machine, wait_timeout=60)
     thread.join()
     assert (result["changed"], result["method"]) == (True, "create")
     assert read(api, "again")["metadata"]["uid"] == result["result"]["metadata"]["uid"] != uid

@@ -36,6 +36,10 @@ KINDS = {
     "datavolumes": ("cdi.kubevirt.io/v1beta1", "DataVolume"),
     "events": ("v1", "Event"),
 }
+FORBIDDEN = (
+    b"HTTP/1.1 403 Forbidden\r\nContent-Type: application/json\r\nConnection: close\r\nContent-Length: 2\r\n\r\n{}"
+)
+"""A refusal without a Status, for World.mischief."""
 
 
 class Refused(Exception):

@@ -56,7 +56,7 @@ def test_an_account_that_cannot_read_namespaces_looks_at_both_names(api: Api, wo
         pytest.param("of_pools", {"replicas": 2}, "be changed: there is no such pool in", id="pool"),
     ],
 )
-def test_a_misspelt_name_is_said_first(
+def test_the_message_begins_with_the_misspelt_name(
     request: pytest.FixtureRequest, module: str, options: dict[str, Any], text: str
 ) -> None:
     run: Task = request.getfixturevalue(module)

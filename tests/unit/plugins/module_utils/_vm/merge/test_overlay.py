@@ -171,7 +171,7 @@ def test_an_item_of_nothing_but_null_replaces_the_declared_item_below_it() -> No
         ),
     ],
 )
-def test_a_declaration_with_removals_is_told_apart(declared: dict[str, Any], has_removals: bool) -> None:
+def test_a_declaration_with_removals(declared: dict[str, Any], has_removals: bool) -> None:
     assert overlay.has_removals(declared) is has_removals
 
 

@@ -18,11 +18,10 @@ from ansible_collections.virtops.kubevirt.plugins.module_utils._client.errors im
     VirtError,
 )
 from ansible_collections.virtops.kubevirt.plugins.module_utils._vm.wait.claims import deleted_with
-from ansible_collections.virtops.kubevirt.tests.unit.plugins.module_utils.fake_api import Refused, World
+from ansible_collections.virtops.kubevirt.tests.unit.plugins.module_utils.fake_api import FORBIDDEN, Refused, World
 
 Task = Callable[..., dict[str, Any]]
 MACHINE = {"memory": "1Gi", "run_strategy": "Halted", "data_volume_templates": [{"metadata": {"name": "root"}}]}
-FORBIDDEN = b"HTTP/1.1 403 Forbidden\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"
 GONE = {"state": "absent", "wait": True, "wait_timeout": 1, "wait_for_claims": True}
 
 

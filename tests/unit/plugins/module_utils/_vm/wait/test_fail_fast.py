@@ -13,14 +13,11 @@ from ansible_collections.virtops.kubevirt.plugins.module_utils._client.api impor
 from ansible_collections.virtops.kubevirt.plugins.module_utils._client.errors import TimedOut, VirtError
 from ansible_collections.virtops.kubevirt.plugins.module_utils._vm.read import info
 from ansible_collections.virtops.kubevirt.plugins.module_utils._vm.wait import stuck
-from ansible_collections.virtops.kubevirt.tests.unit.plugins.module_utils.fake_api import World
+from ansible_collections.virtops.kubevirt.tests.unit.plugins.module_utils.fake_api import FORBIDDEN, World
 
 Task = Callable[..., dict[str, Any]]
 MACHINE = {"memory": "900Gi", "image": "registry/guest:1"}
 INSTANCE = ("virtualmachineinstances", "default", "web")
-FORBIDDEN = (
-    b"HTTP/1.1 403 Forbidden\r\nContent-Type: application/json\r\nConnection: close\r\nContent-Length: 2\r\n\r\n{}"
-)
 
 
 @pytest.fixture(autouse=True)

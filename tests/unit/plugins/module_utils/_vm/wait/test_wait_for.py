@@ -15,13 +15,10 @@ from ansible_collections.virtops.kubevirt.plugins.module_utils._client.errors im
 from ansible_collections.virtops.kubevirt.plugins.module_utils._vm import kinds
 from ansible_collections.virtops.kubevirt.plugins.module_utils._vm.wait.goal import Goal
 from ansible_collections.virtops.kubevirt.plugins.module_utils._vm.wait.wait_for import wait_for
-from ansible_collections.virtops.kubevirt.tests.unit.plugins.module_utils.fake_api import World
+from ansible_collections.virtops.kubevirt.tests.unit.plugins.module_utils.fake_api import FORBIDDEN, World
 
 Task = Callable[..., dict[str, Any]]
 MACHINE = {"memory": "1Gi", "image": "registry/guest:1"}
-FORBIDDEN = (
-    b"HTTP/1.1 403 Forbidden\r\nContent-Type: application/json\r\nConnection: close\r\nContent-Length: 2\r\n\r\n{}"
-)
 
 
 def wait(api: Api, *names: str, goal: str = "running", **known: Any) -> dict[str, Any]:
@@ -211,7 +208,7 @@ def test_the_members_of_a_deleted_set_are_waited_for_if_they_can_be_read(
         assert "were not waited for" in result["warnings"][0]
 
 
-def test_who_may_change_a_pool_alone_is_told_that_its_machines_are_not_waited_for(world: World, of_pools: Task) -> None:
+def test_a_change_of_a_pool_warns_that_unreadable_machines_are_not_waited_for(world: World, of_pools: Task) -> None:
     of_pools(replicas=1, labels={"app": "web"}, **MACHINE)
     world.mischief = only("virtualmachinepools")
     result = of_pools(memory="2Gi", wait=True)

@@ -10,14 +10,11 @@ from typing import Any
 
 import pytest
 from ansible_collections.virtops.kubevirt.plugins.module_utils._client.errors import BadArgument, TimedOut, VirtError
-from ansible_collections.virtops.kubevirt.tests.unit.plugins.module_utils.fake_api import World
+from ansible_collections.virtops.kubevirt.tests.unit.plugins.module_utils.fake_api import FORBIDDEN, World
 
 Task = Callable[..., dict[str, Any]]
 MACHINE = {"memory": "1Gi", "image": "registry/guest:1"}
 WRITES = ("POST", "PUT", "PATCH", "DELETE")
-FORBIDDEN = (
-    b"HTTP/1.1 403 Forbidden\r\nContent-Type: application/json\r\nConnection: close\r\nContent-Length: 2\r\n\r\n{}"
-)
 KEY = ("virtualmachineinstances", "default", "web")
 
 
