@@ -81,6 +81,8 @@ def _meta(bounds: Bounds) -> msgspec.Meta:
 
 
 LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+LABEL_PART = r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
+"""A label's value, and its key behind the prefix."""
 SUBDOMAIN = LABEL + r"(\." + LABEL + ")*"
 
 DnsLabel = Annotated[
@@ -95,7 +97,7 @@ LabelKey = Annotated[
     str,
     bounded(
         "a label key, e.g. example.com/drain",
-        pattern=f"({SUBDOMAIN}/)?[A-Za-z0-9]([-A-Za-z0-9_.]{{0,61}}[A-Za-z0-9])?",
+        pattern=f"({SUBDOMAIN}/)?{LABEL_PART}",
         max_length=317,
     ),
 ]

@@ -14,14 +14,13 @@ from controlplane.api.admission.problem import EXCERPT, Problem, below, excerpt,
 from controlplane.api.objects.meta import ObjectMeta, OwnerReference
 from controlplane.api.objects.start_limits import BOUNDS, read_limit
 from controlplane.api.pod_metadata import held_back, passed_annotations
-from controlplane.api.schema.bounds import SUBDOMAIN
+from controlplane.api.schema.bounds import LABEL_PART, SUBDOMAIN
 from controlplane.api.schema.patterns import matches
 
 ANNOTATIONS_BYTES = 255 * 1024
 """Limit of keys and values together. The API server allows 1 KiB more, which our own annotations use."""
 NAMED_KEYS = 5
 """Keys that a warning names."""
-_LABEL_PART = r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
 
 UNBUILT_ANNOTATIONS = frozenset(
     {
@@ -64,7 +63,7 @@ def check_labels(labels: Mapping[str, str], path: str) -> Iterator[Problem]:
 
 def _is_key(name: str) -> bool:
     prefix, slash, rest = name.rpartition("/")
-    return matches(_LABEL_PART, rest) and (not slash or (len(prefix) <= 253 and matches(SUBDOMAIN, prefix)))
+    return matches(LABEL_PART, rest) and (not slash or (len(prefix) <= 253 and matches(SUBDOMAIN, prefix)))
 
 
 def check_annotation_syntax(annotations: Mapping[str, str], path: str) -> Iterator[Problem]:
@@ -81,7 +80,7 @@ def check_annotation_syntax(annotations: Mapping[str, str], path: str) -> Iterat
 
 def check_label_value(value: str, path: str) -> Iterator[Problem]:
     """Check the syntax of a label's or taint's value."""
-    if value and not matches(_LABEL_PART, value):
+    if value and not matches(LABEL_PART, value):
         yield Problem(path, f"{excerpt(value)} is not a label value; at most 63 letters, digits, '-', '_' or '.'")
 
 
