@@ -21,7 +21,7 @@ def is_same(before: dict[str, Any], after: dict[str, Any]) -> bool:
     return normalize(before, VirtualMachineInstance) == normalize(after, VirtualMachineInstance)
 
 
-SAYS_NOTHING: list[tuple[str, Any, Any]] = [
+NO_DIFFERENCE: list[tuple[str, Any, Any]] = [
     ("spec/nodeSelector", ..., {}),
     ("spec/nodeSelector", ..., None),
     ("spec/hostname", ..., ""),
@@ -39,8 +39,10 @@ SAYS_NOTHING: list[tuple[str, Any, Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("path", "before", "after"), SAYS_NOTHING, ids=[f"{row[0]} {row[2]}" for row in SAYS_NOTHING])
-def test_a_value_that_says_nothing_makes_no_difference(path: str, before: Any, after: Any) -> None:
+@pytest.mark.parametrize(
+    ("path", "before", "after"), NO_DIFFERENCE, ids=[f"{row[0]} {row[2]}" for row in NO_DIFFERENCE]
+)
+def test_a_value_that_asks_for_nothing_makes_no_difference(path: str, before: Any, after: Any) -> None:
     without = golden.changed(golden.changed(VMI, path, {}), path, before)
 
     assert is_same(without, golden.changed(without, path, after))
@@ -66,7 +68,7 @@ DIFFERENT: list[tuple[str, Any, Any]] = [
 
 
 @pytest.mark.parametrize(("path", "before", "after"), DIFFERENT, ids=[f"{row[0]} {row[2]}" for row in DIFFERENT])
-def test_a_value_that_says_something_makes_a_difference(path: str, before: Any, after: Any) -> None:
+def test_a_value_that_asks_for_something_makes_a_difference(path: str, before: Any, after: Any) -> None:
     without = golden.changed(golden.changed(VMI, path, {}), path, before)
 
     assert not is_same(without, golden.changed(without, path, after))

@@ -78,7 +78,7 @@ def test_a_write_to_an_object_being_deleted_is_accepted_with_a_warning(path: str
         ("vmi-migration", names.MIGRATION_FINALIZER, "as if it were cancelled"),
     ],
 )
-def test_who_removes_our_finalizer_alone_may_and_is_told_what_is_given_up(
+def test_a_write_that_only_removes_our_finalizer_is_accepted_with_a_warning(
     name: str, finalizer: str, consequence: str
 ) -> None:
     """As upstream: it is how an administrator gets rid of what cannot end."""
