@@ -218,15 +218,14 @@ class _Wait:
 
     def _prepare(self, names_judged: list[str]) -> None:
         """Read with few requests what the verdicts on these objects need."""
-        if self.search is not None:
-            self.search.start_over()
         self._list_instances(names_judged)
-        kind = self._set
-        self.stuck_members = {
-            name: self.search.of_member(self.objects[name], kind)
-            for name in names_judged
-            if self.search is not None and kind is not None and self.goals[name].kind != "gone" and name in self.objects
-        }
+        search, kind = self.search, self._set
+        if search is None:
+            return
+        search.start_over()
+        if kind is not None:
+            starting = [name for name in names_judged if self.goals[name].kind != "gone" and name in self.objects]
+            self.stuck_members = {name: search.of_member(self.objects[name], kind) for name in starting}
 
     def _list_instances(self, names_judged: list[str]) -> None:
         """Read the instances of many VMs with one request, if the user may list them."""

@@ -36,9 +36,9 @@ def create(api: Api, request: VmRequest, terms: Terms, live: Object | None) -> O
         )
     from . import replace
 
-    if live is not None and terms.check_mode:  # a dry run would meet the object that is being deleted
-        return Outcome(changed=True, method="create", before=live, after=replace.for_creation(request).body)
     if live is not None:
+        if terms.check_mode:  # a dry run would meet the object that is being deleted
+            return Outcome(changed=True, method="create", before=live, after=replace.for_creation(request).body)
         from . import removal
 
         resource = request.kind.resource(request.namespace, terms.api_version)
