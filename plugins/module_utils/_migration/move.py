@@ -207,28 +207,29 @@ def _follow(
     source: the node that the machine leaves, to end the wait when the target Pod is stuck; None: wait all the same.
     """
     name, uid = migration["metadata"]["name"], migration["metadata"].get("uid")
-    latest = [migration]
-    stuck: list[Stuck | None] = [None]
-    search = Search(api, request.namespace)
+    latest = migration
+    stuck: Stuck | None = None
 
     def look(_names: list[str]) -> None:
+        nonlocal stuck
         if source is not None:
-            search.start_over()
-            stuck[0] = search.of_target(migration_status.target_pods(api, request.namespace, migration), source)
+            search = Search(api, request.namespace)
+            stuck = search.of_target(migration_status.target_pods(api, request.namespace, migration), source)
 
     def judge(_name: str, obj: Object | None) -> Verdict:
+        nonlocal latest
         if obj is None or obj["metadata"].get("uid") != uid:
             return Verdict(done=True)
-        latest.append(obj)
+        latest = obj
         missing = f"it is {migration_status.phase_text(obj)}"
-        return Verdict(done=migration_status.is_over(obj), missing=missing, stuck=stuck[0])
+        return Verdict(done=migration_status.is_over(obj), missing=missing, stuck=stuck)
 
     resource = MIGRATION.resource(request.namespace, terms.api_version)
     reached = Waiter(api, resource, judge, deadline=deadline, prepare=look).until([name])[name]
     # This migration was deleted, and another one has its name.
     if reached.obj is not None and reached.obj["metadata"].get("uid") != uid:
         reached = Reached(None, reached.verdict)
-    return reached, latest[-1]
+    return reached, latest
 
 
 def _facts(api: Api, request: MigrationRequest, migration: Object) -> dict[str, Any]:

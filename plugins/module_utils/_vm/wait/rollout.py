@@ -36,16 +36,17 @@ def wait_for_change(
     """
     namespace = resource.namespace or ""
     machines = {vm["metadata"]["name"]: vm for vm in members(api, pool, namespace, kinds.POOL)}
-    stuck: list[Stuck | None] = [None]
+    stuck: Stuck | None = None
 
     def look(_names: list[str]) -> None:
+        nonlocal stuck
         if search is not None:
             search.start_over()
-            stuck[0] = search.of_member(pool, kinds.POOL)
+            stuck = search.of_member(pool, kinds.POOL)
 
     def wait(collection: Resource, judge_one: Judge, names: Iterable[str]) -> dict[str, Reached]:
         def judge_all(name: str, obj: Object | None) -> Verdict:
-            return replace(judge_one(name, obj), stuck=stuck[0])
+            return replace(judge_one(name, obj), stuck=stuck)
 
         return Waiter(api, collection, judge_all, deadline=deadline, prepare=look).until(names)
 
