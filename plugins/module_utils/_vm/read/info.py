@@ -60,17 +60,17 @@ def _objects(
     terms = terms_from(params, check_mode=True, diff=False, kind=kind)
     _check(params)
     resource = kind.resource(params.get("namespace"), terms.api_version)
+    waits = terms.wait and not check_mode
+    objects: list[Object] | None = None
     try:
         objects = _read(params, api, resource)
-        if terms.wait and check_mode:
-            return objects, [] if objects else [_not_waited(params, resource)]
-        if terms.wait:
+        if waits:
             objects = _wait(api, resource, _names(params, objects), _goal(params, goal, terms), terms)
     except NotFound:
-        if terms.wait and not check_mode:
+        if waits:
             raise
-        return None, [_not_waited(params, resource)] if terms.wait else []
-    return objects, []
+    is_missed = terms.wait and check_mode and not objects
+    return objects, [_not_waited(params, resource)] if is_missed else []
 
 
 def _not_waited(params: Mapping[str, Any], resource: Resource) -> str:
