@@ -10,6 +10,7 @@ and deleted. review.py decodes requests and encodes verdicts.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
@@ -42,6 +43,8 @@ DATA_VOLUMES_UNKNOWN = (
     "virt-api does not know yet whether the cluster serves DataVolumes (cdi.kubevirt.io/v1beta1); try again. "
     "If this lasts, see that it may watch the CustomResourceDefinition datavolumes.cdi.kubevirt.io"
 )
+_PLAIN_NUMBER = re.compile(r"[1-9][0-9]{0,18}", re.ASCII)
+"""A resourceVersion as the API server writes it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,10 +132,12 @@ def _is_stale(request: Request) -> bool:
     """Tell whether the write names another version than the stored one, so that the API server refuses it (409).
 
     The API server asks about the object that it compares with, also in a dry run; a patch that names no version has
-    the stored one. If its cache was outdated, it asks again.
+    the stored one. If its cache was outdated, it asks again. It compares versions as numbers, so that 08 is 8: only a
+    plain number is known to be another version.
     """
-    given, stored = (meta(version).get("resourceVersion") for version in (request.obj, request.old))
-    return bool(given) and bool(stored) and given != stored
+    versions = [meta(version).get("resourceVersion") for version in (request.obj, request.old)]
+    is_plain = all(isinstance(version, str) and _PLAIN_NUMBER.fullmatch(version) for version in versions)
+    return is_plain and versions[0] != versions[1]
 
 
 def _review_deleted(request: Request, obj: Json, kind: Kind, settings: Settings) -> Verdict:

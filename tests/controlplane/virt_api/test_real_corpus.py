@@ -191,6 +191,19 @@ async def test_a_stale_write_is_a_conflict(client: Client, make: Make, dry_run: 
         )
 
 
+async def test_another_spelling_of_the_stored_version_evades_no_rule(client: Client, make: Make) -> None:
+    created = await make(VIRTUAL_MACHINE_INSTANCE)
+    patch = {"metadata": {"labels": {"kubevirt.io/nodeName": "n"}}}
+
+    with pytest.raises(ApiError, match="reserved"):
+        await client.patch(
+            VIRTUAL_MACHINE_INSTANCE,
+            key_of(created),
+            patch,
+            resource_version=f"0{created['metadata']['resourceVersion']}",
+        )
+
+
 async def test_users_may_not_set_the_owner_of_a_vmi(client: Client, make: Make) -> None:
     owner = {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachine", "name": "a", "uid": ANOTHER_UID}
     created = await make(VIRTUAL_MACHINE_INSTANCE)
