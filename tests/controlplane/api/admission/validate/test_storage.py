@@ -45,6 +45,14 @@ def test_a_read_only_claim_cannot_back_a_writable_disk(target: dict[str, Any], i
     assert [problem.path for problem in problems] == (where if is_refused else [])
 
 
+@pytest.mark.parametrize("cache", [{}, {"cache": "none"}])
+def test_a_claim_without_a_cache_may_be_shareable(cache: dict[str, str]) -> None:
+    disk = {"name": "data", "disk": {"bus": "virtio"}, "shareable": True, **cache}
+    good = golden.changed(golden.load("vm-full"), f"{SPEC}/domain/devices/disks/3", disk)
+
+    assert check_object(good, KubeVirtConfiguration(), kind=VirtualMachine, rules=vm.RULES) == []
+
+
 @pytest.mark.parametrize(("size", "is_refused"), [(SEED_BYTES, False), (SEED_BYTES + 1, True)])
 def test_inline_data_is_measured_decoded(size: int, is_refused: bool) -> None:
     """Base64 is a third longer than the data."""
@@ -62,6 +70,7 @@ DISK = "domain/devices/disks/0"
 IMAGE = "volumes/0/containerDisk"
 NIC = "domain/devices/interfaces/0"
 SEED = "volumes/2/cloudInitNoCloud"
+ON_SCSI = {"name": "root", "disk": {"bus": "scsi"}, "serial": "s" * 37}
 
 MALFORMED = [
     row("claim without a name", CLAIM, {"claimName": ""}, "is required", at="persistentVolumeClaim.claimName"),
@@ -96,11 +105,20 @@ MALFORMED = [
     ),
     row("a lun", f"{DISK}/lun", {}, "not built"),
     row("bootOrder 0", f"{DISK}/bootOrder", 0, "from 1 to 1024"),
-    row("bootOrder of two devices", f"{NIC}/bootOrder", 1, "already used by disk"),
+    row("bootOrder of two disks", "domain/devices/disks/1/bootOrder", 1, 'already used by disk "root"'),
+    row("bootOrder of a disk and an interface", f"{NIC}/bootOrder", 1, 'already used by disk "root"'),
+    row(
+        "bootOrder of two interfaces",
+        "domain/devices/interfaces",
+        [{"name": name, "masquerade": {}, "bootOrder": 7} for name in ("default", "second")],
+        'already used by interface "default"',
+        at="interfaces[1].bootOrder",
+    ),
     row("bus ide", f"{DISK}/disk/bus", "ide", "allowed: virtio, sata"),
     row("cdrom on virtio", DISK, {"name": "root", "cdrom": {"bus": "virtio"}}, "allowed: sata", at="[0].cdrom.bus"),
     row("read-only sata disk", f"{DISK}/disk", {"bus": "sata", "readonly": True}, "use bus virtio", at="disk.readonly"),
     row("unbuilt switch whose default is true", "domain/devices/logSerialConsole", False, "not built"),
+    row("serial of 37 characters on scsi", DISK, ON_SCSI, "at most 36 are possible", at="disks[0].serial"),
     row("serial with a space", f"{DISK}/serial", "a b", "letters, digits"),
     row("unknown cache mode", f"{DISK}/cache", "writeeverything", "allowed: none, writethrough"),
     row("300 disks", "domain/devices/disks", [{"name": f"d{item}"} for item in range(300)], "at most 256"),
