@@ -60,8 +60,9 @@ def _object(value: Any, kind: type[Struct]) -> Any:
             if not asks_for_nothing(kind, name, member):
                 reduced[name] = member
         elif member is not None:
-            meant = _value(member, fields[name][0])
-            if not _is_default(meant, defaults[name]):
+            shape = fields[name][0]
+            meant = _value(member, shape)
+            if not _is_default(meant, defaults[name], shape):
                 reduced[name] = meant
     return reduced
 
@@ -85,9 +86,9 @@ def _amount(value: Any) -> Any:
         return value
 
 
-def _is_default(value: Any, default: Any) -> bool:
+def _is_default(value: Any, default: Any, shape: Shape) -> bool:
     if value == "" and default is None:
-        return True
+        return not (shape.bounds.quantity or shape.bounds.int_or_percent)  # "" is no amount
     return value.__class__ is default.__class__ and bool(value == default)  # False == 0 in Python
 
 

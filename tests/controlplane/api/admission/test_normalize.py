@@ -58,6 +58,8 @@ DIFFERENT: list[tuple[str, Any, Any]] = [
     ("spec/terminationGracePeriodSeconds", ..., 0),
     ("spec/domain/memory", {"guest": "1Gi"}, {"guest": "1G"}),
     ("spec/domain/memory", {"guest": "1Gi"}, {"guest": "a lot"}),
+    ("spec/domain/memory", {}, {"guest": ""}),
+    ("spec/domain/memory", {"guest": "1Gi"}, {"guest": "1Gi", "maxGuest": ""}),
     ("spec/domain/devices/disks", [], [{"name": "a"}]),
     ("spec/accessCredentials", ..., [{}]),
     ("spec/livenessProbe", {"guestAgentPing": {}}, {"guestAgentPing": {}, "initialDelaySeconds": False}),

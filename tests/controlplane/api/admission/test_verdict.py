@@ -56,6 +56,24 @@ def test_an_update_without_a_change_of_the_spec_skips_validation() -> None:
     assert not update(old, golden.changed(old, "spec/runStrategy", "Halted")).allowed
 
 
+@pytest.mark.parametrize(
+    ("name", "path"),
+    [
+        ("kubevirt", "spec/configuration/cpuRequest"),
+        ("pool-cirros", "spec/maxUnavailable"),
+    ],
+)
+def test_an_empty_text_is_no_amount_in_an_update_either(name: str, path: str) -> None:
+    """An empty text means no value, but not where the API server takes quantities or numbers."""
+    old = stored(name)
+    bad = golden.changed(old, path, "")
+
+    refusal = create(bad).problems
+
+    assert [problem.path for problem in refusal] == [path.replace("/", ".")]
+    assert update(old, bad).problems == refusal
+
+
 DELETED = "2026-01-01T00:00:00Z"
 
 
