@@ -13,6 +13,8 @@ import pytest
 
 from controlplane.domain.state import Life, State
 from controlplane.hypervisor.errors import AgentSilent, Disconnected, HypervisorError
+from controlplane.virt_handler.launchers import guest_time
+from controlplane.virt_handler.launchers.pace import FIRST_SECONDS
 from tests.controlplane.virt_handler.builders import NOW, RUNNING
 from tests.controlplane.virt_handler.fakes import FakeAgent, FakeGuest, until
 from tests.controlplane.virt_handler.launchers.session_stage import SessionStage
@@ -25,6 +27,16 @@ class Stage(SessionStage):
     """A session with a guest and its agent."""
 
     guest: FakeGuest
+    following: asyncio.Task[None]
+
+    async def follow(self) -> None:
+        self.following = asyncio.create_task(self.session.guest_time.follow())
+        await self.settle()
+
+    async def reconnect(self) -> None:
+        """Follow on another connection."""
+        await cancel_task(self.following)
+        await self.follow()
 
     async def see(self, life: State) -> None:
         """Let the session see the domain in this state."""
@@ -42,9 +54,9 @@ async def stage() -> AsyncIterator[Stage]:
     stage.guest = await stage.define()
     stage.guest.agent = FakeAgent()
     await stage.look()
-    task = asyncio.create_task(stage.session.guest_time.follow())
+    await stage.follow()
     yield stage
-    await cancel_task(task)
+    await cancel_task(stage.following)
 
 
 async def test_a_resumed_guest_gets_the_time_once(stage: Stage) -> None:
@@ -122,6 +134,61 @@ async def test_a_late_response_from_before_the_pause_is_no_failure(
 
 
 @pytest.mark.parametrize(
+    ("error", "attempts"), [(AgentSilent("hangs"), 2), (Disconnected("gone"), 1)], ids=["silent", "disconnects"]
+)
+async def test_a_silent_agent_is_asked_rarely(error: Exception, attempts: int, stage: Stage) -> None:
+    """Otherwise a few users who pause and unpause a guest in a loop would take all of a node's requests to agents."""
+    agent = stage.guest.agent
+    assert agent is not None
+    agent.answers["guest-set-time"] = error
+    for _repeatedly in range(3):
+        await stage.see(PAUSED)
+        await stage.see(RESUMED)
+        await stage.settle()
+        await stage.reconnect()
+    assert agent.asked == ["guest-set-time"] * attempts
+
+    stage.clock.seconds += FIRST_SECONDS
+    agent.answers["guest-set-time"] = {}
+    await stage.reconnect()
+    await stage.see(RESUMED)
+    await until(lambda: bool(stage.guest.times), "the time")
+    assert agent.asked == ["guest-set-time"] * (attempts + 1)
+
+
+async def test_a_connection_that_ends_during_a_request_changes_neither_the_pause_nor_the_need(stage: Stage) -> None:
+    agent = stage.guest.agent
+    assert agent is not None
+    agent.may_answer.clear()
+    for _repeatedly in range(3):
+        await stage.see(PAUSED)
+        await stage.see(RESUMED)
+        await stage.settle()
+        await stage.reconnect()
+    assert agent.asked == ["guest-set-time"]
+
+    agent.may_answer.set()
+    await until(lambda: len(stage.guest.times) == 1, "the first request, which continues")
+    stage.clock.seconds += FIRST_SECONDS
+    await stage.reconnect()
+    await stage.see(RESUMED)
+    await until(lambda: len(stage.guest.times) == 2, "the time")
+
+
+async def test_the_time_is_set_after_the_pause(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(guest_time, "pause_after_silence", lambda _unused: 0.001)
+    assert stage.guest.agent is not None
+    stage.guest.agent.answers["guest-set-time"] = AgentSilent("hangs")
+    await stage.see(PAUSED)
+    await stage.see(RESUMED)
+    await stage.settle()
+    stage.guest.agent.answers["guest-set-time"] = {}
+    await stage.see(PAUSED)
+    await stage.see(RESUMED)
+    await until(lambda: bool(stage.guest.times), "the time")
+
+
+@pytest.mark.parametrize(
     ("error", "attempts"),
     [(AgentSilent("hangs"), 2), (HypervisorError("unknown command"), 1)],
     ids=["silent", "refuses"],
@@ -146,6 +213,8 @@ async def test_the_next_connection_sets_the_time_if_this_one_breaks(stage: Stage
     await stage.see(PAUSED)
     await stage.see(RESUMED)
     await until(lambda: stage.guest.agent is not None and "guest-set-time" in stage.guest.agent.asked, "the request")
+    await stage.settle()
     stage.guest.agent.answers["guest-set-time"] = {}
+    stage.clock.seconds += FIRST_SECONDS
     await stage.see(RESUMED)
     await until(lambda: bool(stage.guest.times), "the time")
