@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Rate limits of connections, looks and agent queries. Pure: the session measures and waits.
+"""Rate limits of connections, looks, statistics and agent queries. Pure: the session measures and waits.
 
 A tenant may control a launcher: it must not be able to keep virt-handler busy or to fill its log.
 """
@@ -24,6 +24,8 @@ _CHANGES, _SILENCES = 5, 2
 """So many changes and silences in a row are normal: a booting guest is slow, and gets its addresses one by one."""
 _SHARE = 0.05
 """The largest share of time that queries to one agent may take. A slow agent is queried rarely."""
+LATE_FIRST_SECONDS, LATE_LAST_SECONDS = 30.0, 600.0
+"""Pauses after statistics that came too late: the first, and the maximum. A call that was given up ends earlier."""
 _BURST, _RATE = 20, 2.0
 """Bucket of looks at a domain: its size, and its refill per second."""
 _LONG_BURST, _LONG_RATE = 100, 0.1
@@ -89,6 +91,20 @@ def resync_pause(usual: float, random: float) -> float:
 def pause_after_silence(took: float) -> float:
     """Return the pause in seconds after a query without a response. took: the seconds that the query took."""
     return max(FIRST_SECONDS, took / _SHARE)
+
+
+@dataclass(slots=True)
+class LatePauses:
+    """Counts how often in a row a launcher's statistics came too late."""
+
+    count: int = 0
+    until: float = 0.0
+    """Before this time (monotonic) the launcher is not asked."""
+
+    def note(self, now: float) -> None:
+        """Count another time, and begin a pause. now: monotonic seconds."""
+        self.until = now + min(LATE_LAST_SECONDS, LATE_FIRST_SECONDS * 2.0 ** min(self.count, 10))
+        self.count += 1
 
 
 @dataclass(slots=True)

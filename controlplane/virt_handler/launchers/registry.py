@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Collection, Mapping
-from contextlib import suppress
 
 from msgspec import structs
 
@@ -18,14 +17,13 @@ from controlplane.api.objects.resources import Key
 from controlplane.engine.ports import Cache
 from controlplane.virt_handler.launchers.ports import NodeError
 from controlplane.virt_handler.launchers.session import Session
+from controlplane.virt_handler.launchers.statistics_reader import StatisticsReader
 from controlplane.virt_handler.launchers.tools import Tools
-from controlplane.virt_handler.vmi.ports import CannotLook, NoContact, VerbRefused
+from controlplane.virt_handler.vmi.ports import CannotLook
 from controlplane.virt_handler.vmi.world import Launcher, NodeTrouble, Traces
 
 log = logging.getLogger(__name__)
 _AFTER_BUG_SECONDS = 5.0
-_STATISTICS_AT_ONCE = 8
-"""Each takes a thread and a few milliseconds."""
 
 
 class Registry:
@@ -37,6 +35,7 @@ class Registry:
         self._tools = tools
         self._changed = changed
         self._sessions: dict[str, Session] = {}
+        self._statistics = StatisticsReader(tools.clock)
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._uid_by_name: dict[Key, str] = {}
         """UID of the launcher, by its Pod's key."""
@@ -88,21 +87,11 @@ class Registry:
         }
 
     async def statistics(self) -> dict[Key, Mapping[str, object]]:
-        """Return libvirt's counters of each guest that is up and whose launcher answers, by its VMI's key."""
-        found: dict[Key, Mapping[str, object]] = {}
-        limit = asyncio.Semaphore(_STATISTICS_AT_ONCE)
-
-        async def read(session: Session, key: Key) -> None:
-            async with limit:
-                with suppress(NoContact, VerbRefused):
-                    if counters := await session.connection.statistics():
-                        found[key] = counters
-
-        async with asyncio.TaskGroup() as group:
-            for session in self._sessions.values():
-                if (key := session.record.pod.vmi_key) is not None and session.record.status.is_connected:
-                    group.create_task(read(session, key))
-        return found
+        """Return libvirt's counters of each guest that is up and whose launcher answers in time, by its VMI's key."""
+        connected = (session for session in self._sessions.values() if session.record.status.is_connected)
+        return await self._statistics.read(
+            [(key, session.connection) for session in connected if (key := session.record.pod.vmi_key) is not None]
+        )
 
     async def run(self) -> None:
         """Run the sessions until cancelled."""

@@ -5,7 +5,15 @@ from __future__ import annotations
 
 import pytest
 
-from controlplane.virt_handler.launchers.pace import RESYNC_SECONDS, DomainLooks, Looks, Pauses, Rounds, resync_pause
+from controlplane.virt_handler.launchers.pace import (
+    RESYNC_SECONDS,
+    DomainLooks,
+    LatePauses,
+    Looks,
+    Pauses,
+    Rounds,
+    resync_pause,
+)
 
 
 def pauses() -> Pauses:
@@ -72,6 +80,14 @@ def test_a_lasting_flood_is_read_ever_less_often() -> None:
 def test_a_silent_domain_is_read_every_five_minutes(random: float, seconds: float) -> None:
     """Jitter spreads launchers that connected at the same time."""
     assert resync_pause(RESYNC_SECONDS, random) == pytest.approx(seconds)
+
+
+def test_a_launcher_that_is_always_late_is_asked_ever_less_often() -> None:
+    pauses, taken = LatePauses(), []
+    for _unused in range(7):
+        pauses.note(1000.0)
+        taken.append(pauses.until - 1000.0)
+    assert taken == [30, 60, 120, 240, 480, 600, 600]
 
 
 def rests(rounds: int, **how: bool) -> list[float]:
