@@ -20,10 +20,15 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
 from controlplane.http_server.listener import Listener
 from controlplane.http_server.metrics_page import MetricsPage
+from controlplane.http_server.quotas import BusyError, Quota
+from controlplane.http_server.responses import response_scope
 from controlplane.tls.contexts import load_pair, server_context
 
 CONNECTIONS = 64
 """A kubelet opens one for each probe, a monitoring system keeps one."""
+METRICS_AT_ONCE, METRICS_OF_PEER = 8, 4
+"""Requests of metrics in all and of one peer, until their responses are written. That may take seconds, and a busy
+connection is not closed for a probe's."""
 SHUTDOWN_SECONDS = 10.0
 ANY_VERSION = str(2**31 - 1)
 """Of a process that takes nothing from the KubeVirt object: none is too new for it. Clients read 32 bits."""
@@ -52,6 +57,7 @@ class Health:
         self._waiting_for = waiting_for
         self._config_version = config_version
         self._handlers = {"/healthz": self._healthz, "/readyz": self._readyz, "/metrics": self._serve_metrics}
+        self._metrics_requests = Quota(METRICS_AT_ONCE, METRICS_OF_PEER)
         self._listener = Listener(self._answer, CONNECTIONS, tls)
 
     async def start(self) -> None:
@@ -67,19 +73,24 @@ class Health:
             return web.Response(status=404, text="not found\n")
         if request.method not in {"GET", "HEAD"}:
             return web.Response(status=405, text="only GET\n", headers={"Allow": "GET, HEAD"})
-        return await handler()
+        return await handler(request)
 
-    async def _healthz(self) -> web.Response:
+    async def _healthz(self, _request: web.BaseRequest) -> web.Response:
         return web.json_response(describe_health(self._config_version()))
 
-    async def _readyz(self) -> web.Response:
+    async def _readyz(self, _request: web.BaseRequest) -> web.Response:
         waiting_for = self._waiting_for()
         return web.Response(
             text="ok\n" if not waiting_for else f"waiting for {', '.join(waiting_for)}\n",
             status=503 if waiting_for else 200,
         )
 
-    async def _serve_metrics(self) -> web.Response:
+    async def _serve_metrics(self, request: web.BaseRequest) -> web.Response:
+        reservation = self._metrics_requests.reserve(request.remote or "", 1, "too many requests of metrics")
+        try:
+            response_scope(request).enter_context(reservation)
+        except BusyError as error:
+            return web.Response(status=503, text=f"{error}; try again later\n")
         return web.Response(body=await self._metrics.render(), headers={"Content-Type": CONTENT_TYPE_LATEST})
 
 

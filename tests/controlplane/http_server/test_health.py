@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 import time
 from collections.abc import AsyncIterator
 from datetime import timedelta
@@ -15,11 +16,18 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from controlplane.engine.plan import Outcome
-from controlplane.http_server.health import ANY_VERSION, Health, tls_context
+from controlplane.http_server import health
+from controlplane.http_server.health import ANY_VERSION, METRICS_AT_ONCE, METRICS_OF_PEER, Health, tls_context
 from controlplane.http_server.metrics_page import MetricsPage
 from controlplane.process.metrics import Metrics
 from controlplane.tls.certificates import Subject, make_self_signed
 from tests.controlplane.asked_over_http import fetch, free_port
+from tests.controlplane.http_server.peers import trusting
+
+
+def self_signed() -> ssl.SSLContext:
+    pair = make_self_signed(Subject("virt-handler", "server", ("node-1",)), time.time(), timedelta(days=1))
+    return tls_context(pair.certificate, pair.key)
 
 
 @pytest.fixture
@@ -33,13 +41,11 @@ async def url(missing: list[str]) -> AsyncIterator[str]:
     metrics = Metrics()
     metrics.gauge("virtops_launchers", "Launchers", lambda: 3)
     metrics.observed("vmi", Outcome(error=ValueError("x")), 0.2)
-    pair = make_self_signed(Subject("virt-handler", "server", ("node-1",)), time.time(), timedelta(days=1))
-    tls = tls_context(pair.certificate, pair.key)
     page, version = MetricsPage(metrics.registry), lambda: "7" if missing else ANY_VERSION
-    health = Health(port, page, lambda: missing, tls, config_version=version, address="127.0.0.1")
-    await health.start()
+    server = Health(port, page, lambda: missing, self_signed(), config_version=version, address="127.0.0.1")
+    await server.start()
     yield f"https://127.0.0.1:{port}"
-    await health.close()
+    await server.close()
 
 
 async def test_readiness_names_what_is_missing(url: str, missing: list[str]) -> None:
@@ -72,10 +78,70 @@ async def test_frequent_requests_render_the_metrics_once(url: str, monkeypatch: 
 
     monkeypatch.setattr("controlplane.http_server.metrics_page.generate_latest", render)
 
-    pages = await asyncio.gather(*(fetch(f"{url}/metrics") for _unused in range(20)))
-
-    assert set(pages) == {(200, "some text")}
+    for _repeatedly in range(5):
+        pages = await asyncio.gather(*(fetch(f"{url}/metrics") for _unused in range(METRICS_OF_PEER)))
+        assert set(pages) == {(200, "some text")}
     assert len(rendered) == 1
+
+
+class Slow:
+    """A server whose metrics take long to read, and its clients."""
+
+    def __init__(self) -> None:
+        self.may_end = asyncio.Event()
+        self.port = free_port()
+        self.url = f"https://127.0.0.1:{self.port}"
+        page = MetricsPage(CollectorRegistry(), self._refresh)
+        self.health = Health(self.port, page, list, self_signed(), address="127.0.0.1")
+        self._writers: list[asyncio.StreamWriter] = []
+
+    async def _refresh(self) -> None:
+        await self.may_end.wait()
+
+    async def ask(self, address: str) -> asyncio.StreamReader:
+        """Request the metrics from an address."""
+        reader, writer = await asyncio.open_connection("127.0.0.1", self.port, ssl=trusting(), local_addr=(address, 0))
+        writer.write(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
+        self._writers.append(writer)
+        return reader
+
+    async def close(self) -> None:
+        self.may_end.set()
+        for writer in self._writers:
+            writer.transport.abort()
+        await self.health.close()
+
+
+@pytest.fixture
+async def slow(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Slow]:
+    monkeypatch.setattr(health, "CONNECTIONS", 2 * METRICS_AT_ONCE)
+    slow = Slow()
+    await slow.health.start()
+    yield slow
+    await slow.close()
+
+
+async def test_probes_are_answered_while_others_wait_for_metrics(slow: Slow) -> None:
+    """Everybody may request them, from several addresses, and a launcher may delay them."""
+    async with asyncio.timeout(60):
+        for address in ("127.0.0.2", "127.0.0.3"):
+            for _unused in range(METRICS_AT_ONCE):
+                await slow.ask(address)
+
+        assert await fetch(f"{slow.url}/readyz") == (200, "ok\n")
+        assert (await fetch(f"{slow.url}/healthz"))[0] == 200
+
+
+async def test_one_peer_cannot_keep_monitoring_from_the_metrics(slow: Slow) -> None:
+    async with asyncio.timeout(60):
+        waiting = [await slow.ask("127.0.0.2") for _unused in range(METRICS_OF_PEER)]
+        refused = await slow.ask("127.0.0.2")
+        assert await refused.readline() == b"HTTP/1.1 503 Service Unavailable\r\n"
+
+        waiting += [await slow.ask("127.0.0.3")]
+        slow.may_end.set()
+        for reader in waiting:
+            assert await reader.readline() == b"HTTP/1.1 200 OK\r\n"
 
 
 async def test_the_server_listens_only_on_the_given_address(url: str) -> None:
