@@ -53,7 +53,7 @@ from controlplane.virt_controller.vm.data_volume_writes import (
 from controlplane.virt_controller.vm.data_volumes import names_of
 from controlplane.virt_controller.vm.decide import decide
 from controlplane.virt_controller.vm.pod_lookup import PodLookup
-from controlplane.virt_controller.vm.start_revision_writes import record_start
+from controlplane.virt_controller.vm.start_revision_writes import recorded_start
 from controlplane.virt_controller.vm.status import derive_status
 from controlplane.virt_controller.vm.template import stored_template
 from controlplane.virt_controller.vm.vmi_manifest import build_vmi, run_always_patch
@@ -231,11 +231,11 @@ class VmReconciler:
     async def _create(self, world: World, action: CreateVmi) -> None:
         vm = world.vm
         stored = await self._confirm_current(vm)
-        await record_start(self._api, vm, stored["spec"])
         manifest = build_vmi(vm, world.template, is_paused=action.is_paused)
         body = default_instance(manifest, self._configuration(), seed=vm.metadata.uid)
         try:
-            created = await self._api.create(VIRTUAL_MACHINE_INSTANCE, vm.metadata.namespace, body)
+            async with recorded_start(self._api, vm, stored["spec"]):
+                created = await self._api.create(VIRTUAL_MACHINE_INSTANCE, vm.metadata.namespace, body)
         except AlreadyExists as error:
             # The VMI is ours, from a write whose response was lost, or a foreign one: observe it, then decide again.
             await self._api.get(VIRTUAL_MACHINE_INSTANCE, vm.metadata.key)

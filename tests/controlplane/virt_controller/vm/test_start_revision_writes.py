@@ -8,7 +8,16 @@ from __future__ import annotations
 import pytest
 
 from controlplane.api.objects.resources import CONTROLLER_REVISION, Key
-from controlplane.engine.errors import Forbidden, Unavailable
+from controlplane.engine.errors import (
+    ApiError,
+    Conflict,
+    Forbidden,
+    Invalid,
+    NotFound,
+    Throttled,
+    Unavailable,
+    WebhookFailed,
+)
 from tests.controlplane.virt_controller.vm.stage import VM, VMI, WEB, Json, Stage
 
 CREATE, DELETE = "create ControllerRevision", "delete ControllerRevision [uid]"
@@ -94,6 +103,7 @@ async def test_a_start_waits_until_the_former_revision_is_deleted(call: str) -> 
     stage.direct.refusals[call] = Unavailable("no answer")
     await stage.run()
     assert stage.store.find(VMI, WEB) is None
+    assert list(revisions(stage)) == [name(stage, 1)], "none for a start that another one may replace"
     del stage.direct.refusals[call]
     await stage.come_to_rest()
     assert list(revisions(stage)) == [name(stage, 2)]
@@ -107,6 +117,50 @@ async def test_a_former_revision_that_is_gone_is_no_error() -> None:
     change(stage)
     end_run(stage)
     assert (await stage.run()).error is None
+
+
+REFUSALS = [error("refused") for error in (Conflict, Forbidden, Invalid, NotFound, Throttled, WebhookFailed)]
+
+
+@pytest.mark.parametrize("error", REFUSALS, ids=lambda error: type(error).__name__)
+async def test_a_start_whose_instance_is_refused_leaves_no_revision(error: ApiError) -> None:
+    """A user who changes the spec again and again, beyond a quota, would leave a revision of each."""
+    stage = Stage()
+    stage.direct.refusals["create VirtualMachineInstance"] = error
+    for _repeatedly in range(2):
+        assert (await stage.run()).error is error
+        assert revisions(stage) == {}
+        change(stage)
+    del stage.direct.refusals["create VirtualMachineInstance"]
+    await stage.come_to_rest()
+    assert list(revisions(stage)) == [name(stage, stage.vm["metadata"]["generation"])]
+
+
+async def test_a_start_with_an_unknown_result_keeps_its_revision() -> None:
+    """The instance may exist."""
+    stage = Stage()
+    stage.direct.refusals["create VirtualMachineInstance"] = Unavailable("no answer")
+    await stage.run()
+    assert list(revisions(stage)) == [name(stage, 1)]
+
+
+async def test_a_refused_instance_keeps_the_revision_of_an_earlier_pass() -> None:
+    """Its instance may exist: the result of that pass may be unknown."""
+    stage = Stage()
+    for error in (Unavailable("no answer"), Forbidden("exceeded quota")):
+        stage.direct.refusals["create VirtualMachineInstance"] = error
+        await stage.run()
+    assert list(revisions(stage)) == [name(stage, 1)]
+
+
+async def test_the_refusal_of_an_instance_is_reported_although_its_revision_stays() -> None:
+    stage = Stage()
+    stage.direct.refusals["create VirtualMachineInstance"] = Forbidden("exceeded quota")
+    stage.direct.refusals["delete ControllerRevision"] = Unavailable("no answer")
+    await stage.run()
+    failure = stage.condition("Failure")
+    assert failure is not None
+    assert "exceeded quota" in failure["message"]
 
 
 async def test_a_start_whose_revision_is_refused_says_so() -> None:
