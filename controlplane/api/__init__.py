@@ -9,4 +9,5 @@ admission  decides whether a write is allowed, and sets defaults
 registry   one row per kind: its types, its rules, its CRD
 
 launch_plan, pod_metadata, cpu_labels and vmi_label: formats that several processes share and that are no objects.
+log_level: what several processes derive alike from the KubeVirt object.
 """

@@ -30,8 +30,6 @@ METRICS_AT_ONCE, METRICS_OF_PEER = 8, 4
 """Requests of metrics in all and of one peer, until their responses are written. That may take seconds, and a busy
 connection is not closed for a probe's."""
 SHUTDOWN_SECONDS = 10.0
-ANY_VERSION = str(2**31 - 1)
-"""Of a process that takes nothing from the KubeVirt object: none is too new for it. Clients read 32 bits."""
 
 
 class Health:
@@ -44,7 +42,7 @@ class Health:
         waiting_for: Callable[[], list[str]],
         tls: ssl.SSLContext,
         *,
-        config_version: Callable[[], str] = lambda: ANY_VERSION,
+        config_version: Callable[[], str],
         address: str = "",
     ) -> None:
         """waiting_for: names what the process still waits for before it is ready. address: "" is every address.

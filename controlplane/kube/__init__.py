@@ -9,6 +9,7 @@
     cache, watch     a local copy of one resource, kept by list and watch               (engine.ports.Cache)
     optional_watch   a cache of a kind that the cluster may not serve
     uncached_watch   a callback for each new object, without a copy
+    configuration    the current configuration, from a cache of the KubeVirt object
     decoding         JSON that is nested deeper than the decoder goes
     lease, leader    heartbeats; leader election
     access_review    SubjectAccessReviews

@@ -30,15 +30,25 @@ def configure(component: str, level: str = "INFO", stream: TextIO | None = None)
     level is a name such as "INFO" or "debug". A second call replaces the first.
     Raises ValueError for a level that does not exist.
     """
-    number = logging.getLevelNamesMapping().get(level.upper())
-    if number is None:
-        raise ValueError(f"unknown log level {level!r}; use DEBUG, INFO, WARNING or ERROR")
+    number = _number(level)
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(JsonLines(component))
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(number)
     logging.captureWarnings(capture=True)
+
+
+def set_level(level: str) -> None:
+    """Log from this level on. Raises ValueError for a level that does not exist."""
+    logging.getLogger().setLevel(_number(level))
+
+
+def _number(level: str) -> int:
+    number = logging.getLevelNamesMapping().get(level.upper())
+    if number is None:
+        raise ValueError(f"unknown log level {level!r}; use DEBUG, INFO, WARNING or ERROR")
+    return number
 
 
 class JsonLines(logging.Formatter):

@@ -22,6 +22,7 @@ from controlplane.kube.client import Client
 from controlplane.kube.transport import Transport
 from controlplane.process import logs
 from controlplane.process.descriptors import raise_descriptor_limit
+from controlplane.process.log_level import LogLevel
 from controlplane.process.metrics import Metrics
 from controlplane.virt_api.admission.eviction_review import EvictionReviews
 from controlplane.virt_api.admission.migration_review import MigrationReviews
@@ -67,6 +68,7 @@ async def serve(settings: Settings) -> None:
         transport = await stack.enter_async_context(Transport(loaded, f"virtops-virt-api/{VERSION}"))
         tls = ServingTls(settings.webhook_clients.authority if settings.webhook_clients is not None else b"")
         client, cluster = Client(transport, "virt-api"), Cluster(settings.namespace, tls)
+        cluster.followers.append(LogLevel("virt-api", settings.log_level, settings.node))
         tasks = await stack.enter_async_context(asyncio.TaskGroup())
         caches = cluster.caches(client, clock)
         for cache in caches:

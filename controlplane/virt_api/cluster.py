@@ -9,7 +9,7 @@ import asyncio
 import base64
 import binascii
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -49,6 +49,8 @@ class Cluster:
     configuration: KubeVirtConfiguration = field(default_factory=KubeVirtConfiguration)
     config_version: str = ""
     """The resourceVersion of the KubeVirt object that the configuration is of; "" without one."""
+    followers: list[Callable[[KubeVirtConfiguration], None]] = field(default_factory=list)
+    """Called with each new configuration."""
     client_pairs: KeyPairInUse = field(default_factory=KeyPairInUse)
     has_pair: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -122,7 +124,10 @@ class Cluster:
         except DecodeError as error:
             log.error("configuration cannot be read, the old one stays", extra={"key": key, "because": error})
             return
-        self.configuration, self.config_version = effective_configuration(kubevirt), kubevirt.metadata.resource_version
+        self.configuration = effective_configuration(kubevirt)
+        for follow in self.followers:
+            follow(self.configuration)
+        self.config_version = kubevirt.metadata.resource_version
 
 
 def serves_data_volumes(definition: Cache | None) -> bool | None:

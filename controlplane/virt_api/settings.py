@@ -25,6 +25,8 @@ class Settings:
     """Where the control plane is installed, and so our serving certificate."""
     pod_name: str
     log_level: str
+    node: str = ""
+    """Name of the Node of this process."""
     address: str = ""
     """Where to listen; "" is every address."""
     port: int = 8443
@@ -50,6 +52,7 @@ def parse(environment: Mapping[str, str]) -> Settings:
         namespace=namespace,
         pod_name=environment.get("POD_NAME", "virt-api"),
         log_level=environment.get("LOG_LEVEL", "INFO"),
+        node=environment.get("NODE_NAME", ""),
         address=environment.get("LISTEN_ADDRESS", ""),
         port=int(port),
         webhook_clients=_webhook_clients(environment),

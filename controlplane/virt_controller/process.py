@@ -17,7 +17,7 @@ import time
 import uuid
 from datetime import timedelta
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from kubevirt_api.names import LAUNCHER_ROLE, ROLE
 
@@ -48,17 +48,18 @@ from controlplane.engine.work_queue import WorkQueue
 from controlplane.http_server.health import Health, tls_context
 from controlplane.http_server.metrics_page import MetricsPage
 from controlplane.kube.client import Client, Selection
+from controlplane.kube.configuration import Configuration
 from controlplane.kube.eviction import evict
 from controlplane.kube.leader import Leadership
 from controlplane.kube.optional_watch import OptionalWatch
 from controlplane.kube.uncached_watch import UncachedWatch
 from controlplane.kube.watch import WatchCache
+from controlplane.process.log_level import LogLevel
 from controlplane.process.metrics import Metrics
 from controlplane.tls.certificates import Subject, make_self_signed
 from controlplane.virt_controller.certificates.run import run as keep_certificates
 from controlplane.virt_controller.controllers import CONTROLLERS, INDEXES
 from controlplane.virt_controller.dependencies import Dependencies
-from controlplane.virt_controller.kubevirt.configuration import Configuration
 from controlplane.virt_controller.metrics.machines import Machines
 from controlplane.virt_controller.metrics.migrations import Migrations
 from controlplane.virt_controller.metrics.transitions import MigrationTransitions, Transitions
@@ -71,7 +72,7 @@ from controlplane.virt_controller.storage.data_volumes import data_volume_reader
 
 log = logging.getLogger(__name__)
 
-COMPONENT = "virt-controller"
+COMPONENT: Final = "virt-controller"
 WORKERS = 10
 HEALTH_PAIR_LIFE = timedelta(days=3650)
 """Nobody verifies it."""
@@ -121,6 +122,7 @@ class Process:
         self._metrics = Metrics()
         self._events = EventRecorder(self._client, clock, component=COMPONENT, instance=settings.pod_name)
         self._configuration = Configuration(self._caches[KUBEVIRT])
+        self._configuration.subscribe(LogLevel(COMPONENT, settings.log_level, settings.node))
         self._deps = self._dependencies()
         self._follower = UncachedWatch(self._client, POD_WARNINGS, self._deps.pod_warnings, clock=clock)
         self._optional.on_change(self._deps.data_volume_support)

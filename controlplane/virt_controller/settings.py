@@ -26,6 +26,8 @@ class Settings:
     """Names of Secrets in the namespaces of VMIs, for the launcher image."""
     pod_name: str = ""
     """Identifies the holder of the Lease and the source of Events."""
+    node: str = ""
+    """Name of the Node of this process."""
     log_level: str = "INFO"
     port: int = 8443
     """Port for health and metrics, HTTPS."""
@@ -34,8 +36,8 @@ class Settings:
 
 
 def read_settings(environment: Mapping[str, str]) -> Settings:
-    """Read POD_NAMESPACE and VIRT_LAUNCHER_IMAGE (required), POD_NAME, LOG_LEVEL, HEALTH_PORT, HEALTH_ADDRESS,
-    CONTROL_PLANE_IMAGE and IMAGE_PULL_SECRETS (a JSON list). Raises SettingsError.
+    """Read POD_NAMESPACE and VIRT_LAUNCHER_IMAGE (required), POD_NAME, NODE_NAME, LOG_LEVEL, HEALTH_PORT,
+    HEALTH_ADDRESS, CONTROL_PLANE_IMAGE and IMAGE_PULL_SECRETS (a JSON list). Raises SettingsError.
     """
     required = ("POD_NAMESPACE", "VIRT_LAUNCHER_IMAGE")
     problems = [f"{name} is not set" for name in required if not environment.get(name)]
@@ -54,6 +56,7 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
         image=environment.get("CONTROL_PLANE_IMAGE", ""),
         image_pull_secrets=secrets,
         pod_name=environment.get("POD_NAME", ""),
+        node=environment.get("NODE_NAME", ""),
         log_level=environment.get("LOG_LEVEL") or "INFO",
         port=int(port),
         address=environment.get("HEALTH_ADDRESS", ""),

@@ -12,12 +12,12 @@ import random
 import sys
 import time
 from functools import partial
-from typing import Literal
+from typing import Final, Literal
 
 from kubevirt_api.names import CONTROL_PLANE_IMAGE, LAUNCHER_ROLE, ROLE
 
 from controlplane.api.objects.lease import lease_name
-from controlplane.api.objects.resources import API_SERVICE, POD, VIRTUAL_MACHINE_INSTANCE, Key
+from controlplane.api.objects.resources import API_SERVICE, KUBEVIRT, POD, VIRTUAL_MACHINE_INSTANCE, Key
 from controlplane.api.objects.vmi.instance import VirtualMachineInstanceStatus
 from controlplane.api.version import KUBEVIRT_VERSION
 from controlplane.engine.backoff import BackOff
@@ -30,6 +30,7 @@ from controlplane.http_server.health import Health, tls_context
 from controlplane.http_server.metrics_page import MetricsPage
 from controlplane.hypervisor.connection import open_connection, register_event_loop, socket_uri
 from controlplane.kube.client import Client, Selection
+from controlplane.kube.configuration import Configuration
 from controlplane.kube.credentials import CredentialsError, load
 from controlplane.kube.events import EventSpec, create_event
 from controlplane.kube.lease import Heartbeat
@@ -38,6 +39,7 @@ from controlplane.kube.watch import WatchCache
 from controlplane.links.handler import Inquire, Power
 from controlplane.process import logs
 from controlplane.process.descriptors import raise_descriptor_limit
+from controlplane.process.log_level import LogLevel
 from controlplane.process.signals import run_until_signal
 from controlplane.virt_handler.api_endpoint.client_ca import API_SERVICE_SELECTOR, use_client_ca
 from controlplane.virt_handler.api_endpoint.guest_info import GuestInfo
@@ -67,7 +69,7 @@ from controlplane.virt_handler.vmi.world import Action, World
 
 log = logging.getLogger(__name__)
 
-COMPONENT = "virt-handler"
+COMPONENT: Final = "virt-handler"
 _WORKERS = 32
 
 
@@ -86,6 +88,9 @@ class Handler:
         self._pods = WatchCache(client, self._select_pods(), self._clock)
         self._vmis = WatchCache(client, self._select_vmis(), self._clock)
         self._incoming_vmis = WatchCache(client, self._select_incoming(), self._clock)
+        self._kubevirts = WatchCache(client, Selection(KUBEVIRT, settings.namespace), self._clock)
+        self._configuration = Configuration(self._kubevirts)
+        self._configuration.subscribe(LogLevel(COMPONENT, settings.log_level, settings.node))
         vmis, incoming_vmis = ReadYourWritesCache(self._vmis), ReadYourWritesCache(self._incoming_vmis)
         sender = Sender(
             *(migration_pair, self._node, client, self._clock),
@@ -157,6 +162,7 @@ class Handler:
             MetricsPage(self._metrics.registry, self._statistics.refresh),
             self._missing_parts,
             tls_context(pair.certificate, pair.key),
+            config_version=lambda: self._configuration.version,
             address=settings.address,
         )
         self._heartbeat = self._make_heartbeat()
@@ -206,9 +212,9 @@ class Handler:
         await self._health.start()
         try:
             await self._endpoint.open(self._settings.address, self._settings.endpoint_port)
-            caches = (self._pods.run, self._vmis.run, self._incoming_vmis.run, self._api_services.run)
+            caches = (self._pods, self._vmis, self._incoming_vmis, self._api_services, self._kubevirts)
             async with asyncio.TaskGroup() as group:
-                for job in (self._node.run, *caches, self._registry.run, self._work):
+                for job in (self._node.run, *(cache.run for cache in caches), self._registry.run, self._work):
                     group.create_task(job())
                 group.create_task(self._heartbeat.run())
                 group.create_task(self._recover())

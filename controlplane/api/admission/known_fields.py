@@ -58,11 +58,12 @@ UNBUILT: dict[str, frozenset[str]] = {
         "MigrationConfiguration": """
             allowPostCopy disableTLS matchSELinuxLevelOnMigration maxDowntimeMs network
             unsafeMigrationOverride utilityVolumesTimeout""",
+        "LogVerbosity": "virtSynchronizationController",
         "MigrationPolicySpec": "allowPostCopy experimental maxDowntimeMs",
         "VirtualMachineInstanceMigrationSpec": "receive sendTo",
         "VirtualMachinePoolSpec": "autohealing",
         "DeveloperConfiguration": """
-            clusterProfiler disabledFeatureGates diskVerification logVerbosity minimumClusterTSCFrequency
+            clusterProfiler disabledFeatureGates diskVerification minimumClusterTSCFrequency
             minimumReservePVCBytes nodeSelectors pvcTolerateLessSpaceUpToPercent""",
     }.items()
 }

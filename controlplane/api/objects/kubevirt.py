@@ -22,6 +22,26 @@ LONGEST_QUARANTINE_SECONDS = 86_400
 UpdateMethod = Annotated[str, one_of(LIVE_MIGRATE, EVICT)]
 
 
+Verbosity = Annotated[int, bounded(minimum=0, maximum=2**31 - 1)]
+
+
+class LogVerbosity(Node, frozen=True, kw_only=True):
+    """How much the components log: 1 and 2 are info, from 3 on debug, 0 is what was deployed."""
+
+    virt_api: Verbosity = msgspec.field(default=0, name="virtAPI")
+    """Of virt-api."""
+    virt_controller: Verbosity = 0
+    """Of virt-controller."""
+    virt_handler: Verbosity = 0
+    """Of virt-handler."""
+    virt_launcher: Verbosity = 0
+    """Of launchers that start from now on."""
+    virt_operator: Verbosity = 0
+    """No effect: the control plane has no virt-operator."""
+    node_verbosity: dict[str, Verbosity] = msgspec.field(default_factory=dict)
+    """Of virt-api, virt-controller and virt-handler on a node, by its name; instead of the component's."""
+
+
 class DeveloperConfiguration(Node, frozen=True, kw_only=True):
     """Settings that trade safety or speed."""
 
@@ -35,6 +55,8 @@ class DeveloperConfiguration(Node, frozen=True, kw_only=True):
     """Guest memory per 100 of memory that a Pod requests when the machine names no memory request."""
     feature_gates: tuple[str, ...] = ()
     """Names of features to switch on. None is known to this version; the list is kept for clients."""
+    log_verbosity: LogVerbosity = LogVerbosity()
+    """How much the components log."""
 
 
 class LiveUpdateConfiguration(Node, frozen=True, kw_only=True):

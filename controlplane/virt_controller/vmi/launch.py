@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from controlplane.api.launch_plan import Dhcp, GuestNetwork, LaunchPlan, group_disk_sources
+from controlplane.api.log_level import configured_level
 from controlplane.api.objects.claim import Claims
 from controlplane.api.objects.guest_memory import GuestMemory, amount_in_bytes, guest_memory
 from controlplane.api.objects.kubevirt import KubeVirtConfiguration
@@ -52,6 +53,8 @@ class Launch:
     pull_policy: str
     probes: dict[str, Any]
     """Probes of the compute container."""
+    log_level: str | None
+    """The configured log level of the launcher; None: its own."""
 
 
 def derive_launch(
@@ -86,6 +89,7 @@ def derive_launch(
         image=image,
         pull_policy=configuration.image_pull_policy or "IfNotPresent",
         probes=build_probes(vmi.spec, is_target=is_target),
+        log_level=configured_level(developer.log_verbosity, "virt-launcher"),
     )
 
 

@@ -206,6 +206,7 @@ def _compute(launch: Launch, ports: list[Json]) -> Json:
         "image": launch.image,
         "imagePullPolicy": launch.pull_policy,
         "resources": launch.resources,
+        **({"env": [{"name": "LOG_LEVEL", "value": launch.log_level}]} if launch.log_level else {}),
         **launch.probes,
         "securityContext": {
             "allowPrivilegeEscalation": False,

@@ -54,10 +54,13 @@ def test_the_configuration_comes_from_the_object_or_is_the_default() -> None:
 
 def test_an_unreadable_configuration_keeps_the_old_one() -> None:
     cluster = Cluster("kubevirt")
+    followed: list[str] = []
+    cluster.followers.append(lambda configuration: followed.append(configuration.cpu_model))
     cluster.take_configuration(CONFIGURATION, None, a_kubevirt(cpuModel="Haswell"))
 
     cluster.take_configuration(CONFIGURATION, None, b'{"spec": 7}')
 
+    assert followed == ["Haswell"]
     assert cluster.configuration.cpu_model == "Haswell"
 
 

@@ -135,7 +135,8 @@ async def test_a_pod_is_created_and_deleted_once_while_the_watch_of_pods_is_late
 
 
 async def test_a_pod_follows_settings_configuration_and_quarantine(api: LateApi) -> None:
-    emulated = {"configuration": {"developerConfiguration": {"useEmulation": True}}}
+    developer = {"useEmulation": True, "logVerbosity": {"virtLauncher": 5}}
+    emulated = {"configuration": {"developerConfiguration": developer}}
     api.set(KUBEVIRT, Key(INSTALL_NAMESPACE, "kubevirt"), {"spec": emulated})
     api.set(NODE, ONE, a_node(**{QUARANTINED: "maintenance"}))
     api.set(VIRTUAL_MACHINE, WEB, a_vm())
@@ -145,6 +146,7 @@ async def test_a_pod_follows_settings_configuration_and_quarantine(api: LateApi)
     assert pod is not None
     (compute,) = pod["spec"]["containers"]
     assert (compute["image"], KVM_DEVICE in compute["resources"]["limits"]) == (SETTINGS.launcher_image, False)
+    assert compute["env"] == [{"name": "LOG_LEVEL", "value": "DEBUG"}]
     assert pod["spec"]["imagePullSecrets"] == [{"name": "pull"}]
     assert pod["metadata"]["annotations"][EXCLUDED_NODES] == ONE.name
 

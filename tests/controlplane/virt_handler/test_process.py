@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import json
+import logging
 from dataclasses import dataclass, replace
 from functools import partial
 from urllib.parse import parse_qs
@@ -20,6 +22,7 @@ from controlplane.api.objects.lease import lease_name
 from controlplane.api.objects.resources import (
     API_SERVICE,
     EVENT,
+    KUBEVIRT,
     LEASE,
     NODE,
     POD,
@@ -109,6 +112,7 @@ async def test_it_watches_objects_of_its_own_node_only(stage: Stage) -> None:
             f"fieldSelector:status.nodeName={NAME}",
         ],
         "/api/v1/pods": [f"fieldSelector:spec.nodeName={NAME}&labelSelector:{ROLE}={LAUNCHER_ROLE}"],
+        f"/apis/kubevirt.io/v1/namespaces/{INSTALL_NAMESPACE}/kubevirts": [""],
         "/apis/apiregistration.k8s.io/v1/apiservices": ["fieldSelector:metadata.name=v1.subresources.kubevirt.io"],
     }
 
@@ -218,6 +222,24 @@ async def test_it_is_ready_with_complete_caches_and_virt_node(stage: Stage) -> N
         assert "virtops_launchers 0.0" in (await fetch(f"{url}/metrics"))[1]
         await stage.virt_node.kill()
         assert await fetch(f"{url}/readyz") == (503, "waiting for virt-node\n")
+
+
+async def test_the_configuration_sets_the_log_level_of_the_node(stage: Stage) -> None:
+    root = logging.getLogger()
+    before, port = root.level, free_port()
+    stage.settings = replace(stage.settings, port=port, log_level="ERROR")
+    verbosity = {"virtHandler": 2, "nodeVerbosity": {NAME: 4}}
+    spec = {"configuration": {"developerConfiguration": {"logVerbosity": verbosity}}}
+    stage.api.set(KUBEVIRT, Key(INSTALL_NAMESPACE, "kubevirt"), {"spec": spec})
+    stored = stage.api.find(KUBEVIRT, Key(INSTALL_NAMESPACE, "kubevirt"))
+    assert stored is not None
+    try:
+        async with stage.running():
+            await stage.until(lambda: root.level == logging.DEBUG)
+            body = json.loads((await fetch(f"https://127.0.0.1:{port}/healthz"))[1])
+    finally:
+        root.setLevel(before)
+    assert body == {"config-resource-version": stored["metadata"]["resourceVersion"]}
 
 
 async def test_virt_api_gets_answers_once_the_client_ca_is_read(launcher: Stage) -> None:

@@ -33,6 +33,9 @@ def _warn(kubevirt: Json) -> Iterator[str]:
     developer = configuration.get("developerConfiguration") if isinstance(configuration, dict) else None
     if isinstance(developer, dict) and developer.get("featureGates"):
         yield "developerConfiguration.featureGates: no feature gate is known to this version, all are ignored."
+    verbosity = developer.get("logVerbosity") if isinstance(developer, dict) else None
+    if isinstance(verbosity, dict) and verbosity.get("virtOperator"):
+        yield "developerConfiguration.logVerbosity.virtOperator: ignored, this control plane has no virt-operator."
     for annotation, setting in SETTINGS.items():
         if isinstance(configuration, dict) and configuration.get(setting.field) is not None:
             yield (

@@ -374,9 +374,15 @@ def test_deprecated_and_ignored_settings_get_a_warning() -> None:
     gates = golden.changed(
         golden.load("kubevirt"), "spec/configuration/developerConfiguration/featureGates", ["HostDisk"]
     )
+    verbosity = golden.changed(
+        golden.load("kubevirt"),
+        "spec/configuration/developerConfiguration/logVerbosity",
+        {"virtAPI": 3, "virtOperator": 3},
+    )
 
     assert "runStrategy" in create(golden.load("vm-cirros")).warnings[0]
     assert "featureGates" in create(gates).warnings[0]
+    assert "virtOperator" in create(verbosity).warnings[0]
     plain = golden.changed(golden.load("vm-full"), "spec/template/metadata/annotations", {})
     assert create(plain).warnings == ()
 

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 
 from controlplane.api.objects.decode import DecodeError, decode_kubevirt
 from controlplane.api.objects.kubevirt import KubeVirt, KubeVirtConfiguration
@@ -25,7 +26,12 @@ class Configuration:
         self._current = DEFAULTS
         self.version = ""
         """The object's resourceVersion; "" without one."""
+        self._subscribers: list[Callable[[KubeVirtConfiguration], None]] = []
         cache.subscribe(self._follow)
+
+    def subscribe(self, callback: Callable[[KubeVirtConfiguration], None]) -> None:
+        """Call back with each configuration that is read from now on."""
+        self._subscribers.append(callback)
 
     def __call__(self) -> KubeVirtConfiguration:
         return self._current
@@ -39,4 +45,6 @@ class Configuration:
         for name, why in malformed_settings(kubevirt.metadata.annotations):
             log.warning("setting ignored", extra={"key": str(key), "annotation": name, "because": why})
         self._current = effective_configuration(kubevirt)
+        for callback in self._subscribers:
+            callback(self._current)
         self.version = kubevirt.metadata.resource_version

@@ -13,7 +13,7 @@ from kubevirt_api.names import FURTHER_ATTEMPTS
 
 from controlplane.api.objects.resources import KUBEVIRT, Key
 from controlplane.kube.cache import Store
-from controlplane.virt_controller.kubevirt.configuration import Configuration
+from controlplane.kube.configuration import Configuration
 
 NAME = Key("kubevirt", "kubevirt")
 
@@ -81,3 +81,13 @@ def test_a_malformed_setting_is_logged_and_the_rest_counts(cache: Store, caplog:
     cache.put(an_object(1, {"useEmulation": True}, {FURTHER_ATTEMPTS: "many"}))
     assert (configuration().further_attempts, configuration().developer_configuration.use_emulation) == (2, True)
     assert [record.message for record in caplog.records] == ["setting ignored"]
+
+
+def test_subscribers_get_each_readable_configuration(cache: Store) -> None:
+    configuration = Configuration(cache)
+    got: list[bool] = []
+    configuration.subscribe(lambda new: got.append(new.developer_configuration.use_emulation))
+    cache.put(an_object(1, {"useEmulation": True}))
+    cache.put(an_object(2, {"useEmulation": "yes"}))
+    cache.remove(NAME)
+    assert got == [True, False]
