@@ -23,6 +23,7 @@ from controlplane.http_server.metrics_page import MetricsPage
 from controlplane.http_server.quotas import BusyError, Quota
 from controlplane.http_server.responses import response_scope
 from controlplane.tls.contexts import load_pair, server_context
+from controlplane.tls.policy import TlsPolicy, apply_policy
 
 CONNECTIONS = 64
 """A kubelet opens one for each probe, a monitoring system keeps one."""
@@ -56,7 +57,12 @@ class Health:
         self._config_version = config_version
         self._handlers = {"/healthz": self._healthz, "/readyz": self._readyz, "/metrics": self._serve_metrics}
         self._metrics_requests = Quota(METRICS_AT_ONCE, METRICS_OF_PEER)
+        self._tls = tls
         self._listener = Listener(self._answer, CONNECTIONS, tls)
+
+    def use_policy(self, policy: TlsPolicy) -> None:
+        """Accept these versions and cipher suites from the next handshake on."""
+        apply_policy(self._tls, policy)
 
     async def start(self) -> None:
         """Listen; OSError when the port is taken."""

@@ -26,6 +26,7 @@ from controlplane.engine.ports import Cache, Clock
 from controlplane.kube.client import Client, Selection
 from controlplane.kube.watch import WatchCache
 from controlplane.tls.certificates import KeyPair
+from controlplane.tls.policy import tls_policy
 from controlplane.virt_api.http.identity import FrontProxy, parse_front_proxy
 from controlplane.virt_api.http.key_pairs import KeyPairInUse
 from controlplane.virt_api.http.tls import ServingTls, TlsError
@@ -125,6 +126,7 @@ class Cluster:
             log.error("configuration cannot be read, the old one stays", extra={"key": key, "because": error})
             return
         self.configuration = effective_configuration(kubevirt)
+        self.tls.use_policy(tls_policy(self.configuration.tls_configuration))
         for follow in self.followers:
             follow(self.configuration)
         self.config_version = kubevirt.metadata.resource_version

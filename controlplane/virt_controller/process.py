@@ -57,6 +57,7 @@ from controlplane.kube.watch import WatchCache
 from controlplane.process.log_level import LogLevel
 from controlplane.process.metrics import Metrics
 from controlplane.tls.certificates import Subject, make_self_signed
+from controlplane.tls.policy import tls_policy
 from controlplane.virt_controller.certificates.run import run as keep_certificates
 from controlplane.virt_controller.controllers import CONTROLLERS, INDEXES
 from controlplane.virt_controller.dependencies import Dependencies
@@ -136,6 +137,7 @@ class Process:
             config_version=lambda: self._configuration.version,
             address=settings.address,
         )
+        self._configuration.subscribe(lambda new: self._health.use_policy(tls_policy(new.tls_configuration)))
         self._register_metrics()
         self._register_cache_metrics()
 

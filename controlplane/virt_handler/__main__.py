@@ -41,6 +41,7 @@ from controlplane.process import logs
 from controlplane.process.descriptors import raise_descriptor_limit
 from controlplane.process.log_level import LogLevel
 from controlplane.process.signals import run_until_signal
+from controlplane.tls.policy import tls_policy
 from controlplane.virt_handler.api_endpoint.client_ca import API_SERVICE_SELECTOR, use_client_ca
 from controlplane.virt_handler.api_endpoint.guest_info import GuestInfo
 from controlplane.virt_handler.api_endpoint.power import PowerRequests
@@ -165,6 +166,7 @@ class Handler:
             config_version=lambda: self._configuration.version,
             address=settings.address,
         )
+        self._configuration.subscribe(lambda new: self._health.use_policy(tls_policy(new.tls_configuration)))
         self._heartbeat = self._make_heartbeat()
         self._recovery = NodeRecovery(
             self._registry,

@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
+import ssl
 
 import aiohttp
 
@@ -21,3 +23,16 @@ async def fetch(url: str) -> tuple[int, str]:
     """Return code and body. As theirs, the request does not verify the certificate."""
     async with aiohttp.ClientSession() as session, session.get(url, ssl=False) as answer:
         return answer.status, await answer.text()
+
+
+async def accepts_tls_1_2(port: int) -> bool:
+    """Tell whether a server of this host accepts a client that knows nothing newer."""
+    client = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    client.check_hostname, client.verify_mode = False, ssl.CERT_NONE
+    client.maximum_version = ssl.TLSVersion.TLSv1_2
+    try:
+        _unused, writer = await asyncio.open_connection("127.0.0.1", port, ssl=client)
+    except (ssl.SSLError, ConnectionResetError):
+        return False
+    writer.close()
+    return True

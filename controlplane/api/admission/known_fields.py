@@ -52,7 +52,7 @@ UNBUILT: dict[str, frozenset[str]] = {
             instancetype ksmConfiguration mediatedDevicesConfiguration memBalloonStatsPeriod
             minCPUModel network obsoleteCPUModels ovmfPath permittedHostDevices
             persistentReservationConfiguration roleAggregationStrategy seccompConfiguration selinuxLauncherType smbios
-            supportContainerResources supportedGuestAgentVersions tlsConfiguration virtTemplateDeployment
+            supportContainerResources supportedGuestAgentVersions virtTemplateDeployment
             virtualMachineInstancesPerNode virtualMachineOptions vmStateStorageClass
             webhookConfiguration""",
         "MigrationConfiguration": """

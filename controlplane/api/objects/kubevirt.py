@@ -17,6 +17,7 @@ from controlplane.api.objects.vmi.domain import MAX_VCPUS
 from controlplane.api.schema.bounds import PullPolicy, bounded, one_of
 
 LIVE_MIGRATE, EVICT = "LiveMigrate", "Evict"
+TLS12, TLS13 = "VersionTLS12", "VersionTLS13"
 LIVE_UPDATE, STAGE = "LiveUpdate", "Stage"
 LONGEST_QUARANTINE_SECONDS = 86_400
 UpdateMethod = Annotated[str, one_of(LIVE_MIGRATE, EVICT)]
@@ -70,6 +71,15 @@ class LiveUpdateConfiguration(Node, frozen=True, kw_only=True):
     """Most memory of a guest; that of a start times maxHotplugRatio if not set."""
 
 
+class TLSConfiguration(Node, frozen=True, kw_only=True):
+    """What the control plane's servers accept of their clients."""
+
+    min_tls_version: Annotated[str, one_of(TLS12, TLS13)] = msgspec.field(default="", name="minTLSVersion")
+    """Oldest version; VersionTLS12 if not set."""
+    ciphers: Annotated[tuple[str, ...], bounded(max_items=64)] = ()
+    """Cipher suites of TLS 1.2, by their IANA names; only with minTLSVersion VersionTLS12."""
+
+
 class KubeVirtConfiguration(Node, frozen=True, kw_only=True):
     """Settings of all machines."""
 
@@ -106,6 +116,8 @@ class KubeVirtConfiguration(Node, frozen=True, kw_only=True):
     """LiveUpdate: what of a template can be is changed in the running instance. Stage: all waits for a restart."""
     live_update_configuration: LiveUpdateConfiguration = LiveUpdateConfiguration()
     """How far machines can grow while they run."""
+    tls_configuration: TLSConfiguration = TLSConfiguration()
+    """What the control plane's servers accept of their clients."""
 
 
 class WorkloadUpdateStrategy(Node, frozen=True, kw_only=True):

@@ -21,6 +21,7 @@ from typing import Any
 
 from controlplane.tls.certificates import KeyPair
 from controlplane.tls.contexts import load_pair, server_context
+from controlplane.tls.policy import TlsPolicy, apply_policy
 from controlplane.virt_api.http.key_pairs import KeyPairInUse
 
 
@@ -40,6 +41,7 @@ class ServingTls:
         self._authority: bytes = b""
         self._contexts: dict[KeyPair, ssl.SSLContext] = {}
         self._trusted: list[ssl.SSLContext] = []
+        self._policy = TlsPolicy()
 
     @property
     def is_ready(self) -> bool:
@@ -68,6 +70,13 @@ class ServingTls:
         self._trusted = list(self._contexts.values())
         self._authority = authority
 
+    def use_policy(self, policy: TlsPolicy) -> None:
+        """Accept these versions and cipher suites from the next handshake on."""
+        self._policy = policy
+        # The version is chosen before the context is, the cipher suite after it.
+        for context in (self.listening, *self._contexts.values()):
+            apply_policy(context, policy)
+
     def is_current(self, context: ssl.SSLContext) -> bool:
         """Tell whether a connection was verified against the current CA."""
         return any(context is trusted for trusted in self._trusted)
@@ -82,6 +91,7 @@ class ServingTls:
 
     def _make(self, pair: KeyPair, authority: bytes) -> ssl.SSLContext:
         context = _empty_context()
+        apply_policy(context, self._policy)
         try:
             load_pair(context, pair.certificate, pair.key)
             for bundle in filter(None, (authority, self._webhook_authority)):

@@ -21,7 +21,8 @@ from controlplane.http_server.health import METRICS_AT_ONCE, METRICS_OF_PEER, He
 from controlplane.http_server.metrics_page import MetricsPage
 from controlplane.process.metrics import Metrics
 from controlplane.tls.certificates import Subject, make_self_signed
-from tests.controlplane.asked_over_http import fetch, free_port
+from controlplane.tls.policy import TlsPolicy
+from tests.controlplane.asked_over_http import accepts_tls_1_2, fetch, free_port
 from tests.controlplane.http_server.peers import trusting
 
 
@@ -59,6 +60,18 @@ async def test_health_says_which_configuration_the_process_works_with(url: str, 
     assert await fetch(f"{url}/healthz") == (200, '{"config-resource-version": "7"}')
     missing += ["VMIs"]
     assert await fetch(f"{url}/healthz") == (200, '{"config-resource-version": ""}')
+
+
+async def test_a_new_policy_applies_without_another_listener() -> None:
+    port = free_port()
+    server = Health(port, MetricsPage(Metrics().registry), list, self_signed(), config_version=str, address="127.0.0.1")
+    await server.start()
+    try:
+        assert await accepts_tls_1_2(port)
+        server.use_policy(TlsPolicy(ssl.TLSVersion.TLSv1_3))
+        assert not await accepts_tls_1_2(port)
+    finally:
+        await server.close()
 
 
 async def test_metrics_are_served(url: str) -> None:

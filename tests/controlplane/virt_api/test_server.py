@@ -13,11 +13,14 @@ import threading
 import warnings
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import aiohttp
 import pytest
 
 from controlplane.api.admission.verdict import Settings
+from controlplane.api.objects.resources import Key
+from controlplane.api.tls_ciphers import OPENSSL_NAMES
 from controlplane.http_server.quotas import Quota
 from controlplane.tls.certificates import KeyPair
 from controlplane.virt_api import server as server_module
@@ -271,6 +274,32 @@ async def test_old_tls_is_refused(served: Served) -> None:
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=context)) as session:
         with pytest.raises((aiohttp.ClientError, ssl.SSLError)):
             await served.call("GET", "/healthz", session=session)
+
+
+async def test_the_configured_tls_applies_to_new_connections(served: Served) -> None:
+    context = ssl.create_default_context(cadata=served.serving_authority.certificate.decode())
+    context.maximum_version = ssl.TLSVersion.TLSv1_2
+    name = "virt-api.kubevirt.svc"
+
+    async def cipher() -> str:
+        _reader, writer = await asyncio.open_connection("127.0.0.1", served.port, ssl=context, server_hostname=name)
+        writer.close()
+        return str(writer.get_extra_info("cipher")[0])
+
+    for suite in ("TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256", "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256"):
+        configure(served, minTLSVersion="VersionTLS12", ciphers=[suite])
+        assert await cipher() == OPENSSL_NAMES[suite]
+    configure(served, minTLSVersion="VersionTLS13")
+    with pytest.raises(OSError):  # noqa: PT011 - a TLS alert or a reset
+        await cipher()
+    served.take_pair(served.serving_pair())
+    with pytest.raises(OSError):  # noqa: PT011
+        await cipher()
+
+
+def configure(served: Served, **tls: Any) -> None:
+    kubevirt = {"metadata": {"name": "kubevirt"}, "spec": {"configuration": {"tlsConfiguration": tls}}}
+    served.cluster.take_configuration(Key("kubevirt", "kubevirt"), None, json.dumps(kubevirt).encode())
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,7 @@ from controlplane.kube.leader import ElectionTiming
 from controlplane.virt_controller import process
 from controlplane.virt_controller.certificates.observe import MUTATING
 from controlplane.virt_controller.workload_update.controller import GATHER_SECONDS
-from tests.controlplane.asked_over_http import fetch, free_port
+from tests.controlplane.asked_over_http import accepts_tls_1_2, fetch, free_port
 from tests.controlplane.kube.fake_api import Json
 from tests.controlplane.kube.late_api import LateApi
 from tests.controlplane.virt_api.test_manifests import render
@@ -267,11 +267,14 @@ async def test_a_replica_is_ready_when_every_list_is_complete(api: LateApi) -> N
     api.set(LEASE, Key(INSTALL_NAMESPACE, "virt-controller"), lease)
     api.set(NODE, ONE, a_node(**{QUARANTINED: "maintenance"}))
     api.hold("list", NODE)
+    tls = {"spec": {"configuration": {"tlsConfiguration": {"minTLSVersion": "VersionTLS13"}}}}
+    api.set(KUBEVIRT, Key(INSTALL_NAMESPACE, "kubevirt"), tls)
     port = free_port()
     url = f"https://127.0.0.1:{port}"
     async with running(api, replace(SETTINGS, port=port)) as virt_controller:
         await virt_controller.settle()
         assert await fetch(f"{url}/readyz") == (503, "waiting for nodes\n")
+        assert not await accepts_tls_1_2(port)
         api.release()
         await virt_controller.settle()
         assert await fetch(f"{url}/readyz") == (200, "ok\n")

@@ -52,7 +52,7 @@ from controlplane.virt_handler import __main__ as virt_handler
 from controlplane.virt_handler.node.labels import CONTROL_PLANE, KVM_USABLE
 from controlplane.virt_handler.vmi.reconciler import VmiReconciler
 from controlplane.virt_handler.vmi.world import World
-from tests.controlplane.asked_over_http import fetch, free_port
+from tests.controlplane.asked_over_http import accepts_tls_1_2, fetch, free_port
 from tests.controlplane.kube.late_api import settle
 from tests.controlplane.virt_api.served import DAY, an_authority, now
 from tests.controlplane.virt_handler.builders import NODE as NAME
@@ -224,18 +224,20 @@ async def test_it_is_ready_with_complete_caches_and_virt_node(stage: Stage) -> N
         assert await fetch(f"{url}/readyz") == (503, "waiting for virt-node\n")
 
 
-async def test_the_configuration_sets_the_log_level_of_the_node(stage: Stage) -> None:
+async def test_the_configuration_sets_log_level_and_tls(stage: Stage) -> None:
     root = logging.getLogger()
     before, port = root.level, free_port()
     stage.settings = replace(stage.settings, port=port, log_level="ERROR")
     verbosity = {"virtHandler": 2, "nodeVerbosity": {NAME: 4}}
-    spec = {"configuration": {"developerConfiguration": {"logVerbosity": verbosity}}}
+    tls, developer = {"minTLSVersion": "VersionTLS13"}, {"logVerbosity": verbosity}
+    spec = {"configuration": {"developerConfiguration": developer, "tlsConfiguration": tls}}
     stage.api.set(KUBEVIRT, Key(INSTALL_NAMESPACE, "kubevirt"), {"spec": spec})
     stored = stage.api.find(KUBEVIRT, Key(INSTALL_NAMESPACE, "kubevirt"))
     assert stored is not None
     try:
         async with stage.running():
             await stage.until(lambda: root.level == logging.DEBUG)
+            assert not await accepts_tls_1_2(port)
             body = json.loads((await fetch(f"https://127.0.0.1:{port}/healthz"))[1])
     finally:
         root.setLevel(before)

@@ -14,7 +14,7 @@ from controlplane.api.admission.rules import Json, Rules
 from controlplane.api.admission.validate.compute import MOST_MAX_GUEST
 from controlplane.api.objects import quantity
 from controlplane.api.objects.guest_memory import BLOCK_BYTES, LEAST_BYTES
-from controlplane.api.objects.kubevirt import KubeVirtConfiguration, KubeVirtSpec
+from controlplane.api.objects.kubevirt import TLS12, TLS13, KubeVirtConfiguration, KubeVirtSpec, TLSConfiguration
 from controlplane.api.objects.kubevirt_settings import (
     LEAST_CONTAINER_DISK,
     MOST_CONTAINER_DISK,
@@ -22,6 +22,7 @@ from controlplane.api.objects.kubevirt_settings import (
     malformed_settings,
 )
 from controlplane.api.objects.meta import ObjectMeta, Quantity
+from controlplane.api.tls_ciphers import OPENSSL_NAMES, WITHOUT_EFFECT
 
 OUR_PREFIX = "virtops.kubevirt/"
 MAX_INTERVAL = 86400.0
@@ -63,6 +64,7 @@ def _check(spec: KubeVirtSpec, _unused: KubeVirtConfiguration) -> Iterator[Probl
     yield from check_bandwidth(rate, "spec.configuration.migrations.bandwidthPerMigration")
     yield from _check_most_memory(spec.configuration.live_update_configuration.max_guest)
     yield from _check_workload_updates(spec)
+    yield from _check_ciphers(spec.configuration.tls_configuration)
 
 
 def _check_most_memory(amount: Quantity | None) -> Iterator[Problem]:
@@ -105,6 +107,32 @@ def _check_workload_updates(spec: KubeVirtSpec) -> Iterator[Problem]:
     seconds = go_duration.seconds(interval)
     if interval and (seconds is None or not 0 <= seconds <= MAX_INTERVAL):
         yield Problem(where, f"{excerpt(interval)} is no time from 0s to 24h; write e.g. 1m30s")
+
+
+def _check_ciphers(tls: TLSConfiguration) -> Iterator[Problem]:
+    """Check that TLS 1.2 can still be used: without a suite that fits our keys, it is off and nobody has said so."""
+    where = "spec.configuration.tlsConfiguration.ciphers"
+    if not tls.ciphers:
+        return
+    if tls.min_tls_version != TLS12:
+        text = f"they are of TLS 1.2 only; set minTLSVersion to {TLS12}, or remove them"
+        yield Problem(where, text, "FieldValueNotSupported")
+        return
+    unknown = [number for number, name in enumerate(tls.ciphers) if name not in {*OPENSSL_NAMES, *WITHOUT_EFFECT}]
+    for number in unknown:
+        yield Problem(f"{where}[{number}]", _unknown_cipher(tls.ciphers[number]), "FieldValueNotSupported")
+    if not unknown and not OPENSSL_NAMES.keys() & {*tls.ciphers}:
+        text = (
+            "none of them is for the ECDSA keys of the control plane's certificates; add one, e.g. "
+            f"{next(iter(OPENSSL_NAMES))}, or set minTLSVersion to {TLS13}"
+        )
+        yield Problem(where, text, "FieldValueNotSupported")
+
+
+def _unknown_cipher(name: str) -> str:
+    close = difflib.get_close_matches(name[:64].upper(), [*OPENSSL_NAMES, *sorted(WITHOUT_EFFECT)], n=1, cutoff=0.8)
+    hint = f"did you mean {close[0]}?" if close else f"use IANA names, e.g. {next(iter(OPENSSL_NAMES))}"
+    return f"{excerpt(name)} is not a valid cipher; {hint}"
 
 
 RULES = Rules(spec=_check, metadata=_check_settings, warn=_warn)

@@ -68,3 +68,35 @@ def test_the_cluster_limits_are_within_the_limits_of_a_guest(amount: str | int, 
     }
     paths = [problem.path for problem in problems_of(manifest)]
     assert paths == ([] if is_good else ["spec.configuration.liveUpdateConfiguration.maxGuest"])
+
+
+ECDSA, RSA = "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256", "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"
+
+
+@pytest.mark.parametrize(
+    ("tls", "fields"),
+    [
+        ({}, []),
+        ({"minTLSVersion": "VersionTLS12"}, []),
+        ({"minTLSVersion": "VersionTLS13"}, []),
+        ({"minTLSVersion": "VersionTLS12", "ciphers": [ECDSA]}, []),
+        ({"minTLSVersion": "VersionTLS12", "ciphers": [RSA, ECDSA, "TLS_RSA_WITH_RC4_128_SHA"]}, []),
+        ({"ciphers": [ECDSA]}, [".ciphers"]),
+        ({"minTLSVersion": "VersionTLS13", "ciphers": [ECDSA]}, [".ciphers"]),
+        ({"minTLSVersion": "VersionTLS12", "ciphers": [ECDSA, "NOT_VALID_CIPHER", ""]}, [".ciphers[1]", ".ciphers[2]"]),
+        ({"minTLSVersion": "VersionTLS12", "ciphers": [RSA]}, [".ciphers"]),
+        ({"minTLSVersion": "VersionTLS11"}, [".minTLSVersion"]),
+    ],
+)
+def test_ciphers_are_those_that_tls_1_2_can_use(tls: dict[str, Any], fields: list[str]) -> None:
+    manifest = golden.changed(golden.load("kubevirt"), "spec/configuration/tlsConfiguration", tls)
+    paths = [problem.path for problem in problems_of(manifest)]
+    assert paths == [f"spec.configuration.tlsConfiguration{field}" for field in fields]
+
+
+@pytest.mark.parametrize(("name", "hint"), [(ECDSA.lower(), f"did you mean {ECDSA}?"), ("AES", f"e.g. {ECDSA}")])
+def test_an_unknown_cipher_gets_a_hint(name: str, hint: str) -> None:
+    tls = {"minTLSVersion": "VersionTLS12", "ciphers": [name]}
+    manifest = golden.changed(golden.load("kubevirt"), "spec/configuration/tlsConfiguration", tls)
+    (problem,) = problems_of(manifest)
+    assert hint in problem.message
