@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from ansible.plugins.loader import lookup_loader
 from ansible_collections.virtops.kubevirt.tests.unit.tasks import ROLES, Host, load, role_variables
 
 ROLE = ROLES / "control_plane"
@@ -85,6 +86,16 @@ def refusal(found: dict[str, Any], options: dict[str, Any]) -> str:
 )
 def test_valid_options_and_clusters_are_accepted(found: dict[str, Any], options: dict[str, Any]) -> None:
     assert refusal(found, options) == ""
+
+
+def test_the_objects_are_rendered_only_for_the_note_about_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rendering takes seconds."""
+    rendered: list[str] = []
+    lookup = type(lookup_loader.get("ansible.builtin.template"))
+    monkeypatch.setattr(lookup, "run", lambda _self, terms, *_unused, **_options: rendered.extend(terms) or terms)
+
+    assert refusal({}, {}) == ""
+    assert rendered == []
 
 
 @pytest.mark.parametrize(

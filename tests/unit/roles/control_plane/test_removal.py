@@ -167,8 +167,8 @@ def test_the_role_applies_as_the_field_manager_that_pruning_looks_for() -> None:
     applied = [task[K8S] for task in every_task() if task[K8S].get("apply")]
 
     assert {item["definition"] for item in applied} == {
-        *(f"{{{{ {name} }}}}" for name in LABELLED),
         f"{{{{ {LABELLED[0]} + {LABELLED[1]} }}}}",
+        f"{{{{ {LABELLED[2]} }}}}",
     }
     assert {item["server_side_apply"] for item in applied} == {"{{ __control_plane_apply }}"}
     assert VARIABLES["__control_plane_apply"]["field_manager"] == FIELD_MANAGER
