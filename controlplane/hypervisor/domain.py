@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import libvirt
 
 from controlplane.domain.state import Life, State
+from controlplane.domain.statistics import Statistics, read_statistics
 from controlplane.hypervisor.calls import DEADLINE_SECONDS, call
 from controlplane.hypervisor.errors import Disconnected, ResponseTooLong
 from controlplane.hypervisor.memory_device import with_requested
@@ -164,19 +165,19 @@ class Domain:
         stats = await self._do(doing, lambda domain: domain.jobStats(), deadline_seconds=self._deadline)
         return read_progress(stats)
 
-    async def statistics(self) -> Mapping[str, object]:
-        """Read libvirt's counters of the guest. Untrusted: the peer may be a tenant's.
+    async def statistics(self) -> Statistics:
+        """Read libvirt's counters of the guest, those that are known: the peer may be a tenant's.
 
         It does not wait for another call that QEMU carries out: then some counters are missing.
         """
 
-        def ask(domain: Any) -> dict[str, object]:
+        def ask(domain: Any) -> Statistics:
             flags = libvirt.VIR_CONNECT_GET_ALL_DOMAINS_STATS_NOWAIT
             found = domain.connect().domainListGetStats([domain], _statistics_groups(), flags)
-            return dict(found[0][1]) if found else {}
+            return read_statistics(found[0][1] if found else {})
 
         doing = f"read the statistics of domain {self.name}"
-        result: Mapping[str, object] = await self._do(doing, ask, deadline_seconds=self._deadline)
+        result: Statistics = await self._do(doing, ask, deadline_seconds=self._deadline)
         return result
 
     async def sent(

@@ -156,7 +156,7 @@ class Handler:
             client, Selection(API_SERVICE, field_selector=API_SERVICE_SELECTOR), self._clock
         )
         self._api_services.subscribe(lambda _unused, __, after: use_client_ca(self._endpoint_tls, after))
-        self._statistics = GuestStatistics(settings.node, self._registry.statistics)
+        self._statistics = GuestStatistics(settings.node, self._registry.statistics, vmis, incoming_vmis)
         self._metrics.registry.register(self._statistics)
         self._health = Health(
             settings.port,

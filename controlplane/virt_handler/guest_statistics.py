@@ -3,31 +3,35 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Metrics of each running guest, from libvirt's counters. They are read when the page of metrics is rendered.
 
-The counters are untrusted: what is no number, or has no plain name, is left out.
+Devices that the VMI's domain does not have are left out: the launcher may be a tenant's.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from prometheus_client import Metric
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
+from controlplane.api.objects.decode import DecodeError, decode_vmi
 from controlplane.api.objects.resources import Key
+from controlplane.api.objects.vmi.domain import Cpu
+from controlplane.api.objects.vmi.instance import VirtualMachineInstance
+from controlplane.domain.builders.disk import device_names
+from controlplane.domain.builders.facts import NotBuildableError
+from controlplane.domain.layout import TAP
+from controlplane.domain.statistics import Device, Statistics
+from controlplane.engine.ports import Cache
 
-Counters = Mapping[str, object]
-Read = Callable[[], Awaitable[Mapping[Key, Counters]]]
-MOST_DEVICES = 64
-"""Of each kind and guest: libvirt's response could have any number."""
+Read = Callable[[], Awaitable[Mapping[Key, Statistics]]]
+Guest = tuple[str, ...]
+"""The values of _LABELS."""
 _LABELS = ("node", "namespace", "name")
-_DEVICE = re.compile(r"[a-zA-Z0-9._-]{1,64}", re.ASCII)
 _SECONDS, _KIB = 1e-9, 1024
 """libvirt counts in nanoseconds and KiB."""
-_STATES = {0: "offline", 1: "running", 2: "blocked"}
-"""Of virtual CPUs, by libvirt's number."""
 
 
 class Row(NamedTuple):
@@ -93,73 +97,71 @@ STORAGE = (
 class GuestStatistics(Collector):
     """A collector for prometheus_client. `refresh` runs in the event loop, `collect` in another thread."""
 
-    def __init__(self, node: str, read: Read) -> None:
-        """read: returns the counters of the guests that are up."""
-        self._node, self._read = node, read
-        self._guests: Mapping[Key, Counters] = {}
+    def __init__(self, node: str, read: Read, *vmis: Cache) -> None:
+        """read: returns the counters of the guests that are up. vmis: those of this node."""
+        self._node, self._read, self._vmis = node, read, vmis
+        self._guests: Mapping[Guest, Statistics] = {}
 
     async def refresh(self) -> None:
         """Read the counters."""
-        self._guests = await self._read()
+        self._guests = {
+            (self._node, key.namespace, key.name): of_own_devices(statistics, self._vmi(key))
+            for key, statistics in (await self._read()).items()
+        }
+
+    def _vmi(self, key: Key) -> VirtualMachineInstance | None:
+        raw = next((raw for vmis in self._vmis if (raw := vmis.get(key)) is not None), None)
+        try:
+            return None if raw is None else decode_vmi(raw)
+        except DecodeError:
+            return None
 
     def describe(self) -> Iterator[Metric]:
         """Declare nothing: there are no counters yet."""
         return iter(())
 
     def collect(self) -> Iterator[Metric]:
-        guests: dict[tuple[str, ...], Counters] = {
-            (self._node, key.namespace, key.name): counters for key, counters in self._guests.items()
-        }
+        guests = self._guests
         for row in GUEST:
             family = _family(row)
-            for guest, counters in guests.items():
-                _add(family, guest, counters.get(row.field), row)
+            for guest, statistics in guests.items():
+                _add(family, guest, statistics.guest, row)
             yield family
-        yield from _of_devices(VCPU[:1], guests, ("id", "state"), _vcpus_with_states)
-        yield from _of_devices(VCPU[1:], guests, ("id",), _vcpus)
-        yield from _of_devices(NETWORK, guests, ("interface",), lambda counters: _named(counters, "net"))
-        yield from _of_devices(STORAGE, guests, ("drive",), lambda counters: _named(counters, "block"))
+        vcpus = [(guest, vcpu) for guest, statistics in guests.items() for vcpu in statistics.vcpus]
+        interfaces = [(guest, interface) for guest, statistics in guests.items() for interface in statistics.interfaces]
+        disks = [(guest, disk) for guest, statistics in guests.items() for disk in statistics.disks]
+        yield from _of_devices(VCPU[:1], vcpus, ("id", "state"))
+        yield from _of_devices(VCPU[1:], vcpus, ("id",))
+        yield from _of_devices(NETWORK, interfaces, ("interface",))
+        yield from _of_devices(STORAGE, disks, ("drive",))
+
+
+def of_own_devices(statistics: Statistics, vmi: VirtualMachineInstance | None) -> Statistics:
+    """Keep only devices of the domain that is built for this VMI: others are made up. None: no device is known."""
+    if vmi is None:
+        return Statistics(statistics.guest)
+    try:
+        disks = set(device_names(vmi).values())
+    except NotBuildableError:
+        disks = set()
+    interfaces = {TAP} if vmi.spec.domain.devices.interfaces else set()
+    return replace(
+        statistics,
+        vcpus=statistics.vcpus[: (vmi.spec.domain.cpu or Cpu()).most_vcpus],
+        interfaces=tuple(device for device in statistics.interfaces if device.name in interfaces),
+        disks=tuple(device for device in statistics.disks if device.name in disks),
+    )
 
 
 def _of_devices(
-    rows: tuple[Row, ...],
-    guests: Mapping[tuple[str, ...], Counters],
-    labels: tuple[str, ...],
-    devices: Callable[[Counters], Iterator[tuple[str, tuple[str, ...]]]],
+    rows: tuple[Row, ...], devices: Sequence[tuple[Guest, Device]], labels: tuple[str, ...]
 ) -> Iterator[Metric]:
-    """Yield the metrics of a kind of device. devices: yields the prefix of each device's counters, and its labels."""
-    families = [(row, _family(row, labels)) for row in rows]
-    for guest, counters in guests.items():
-        for prefix, values in devices(counters):
-            for row, family in families:
-                _add(family, (*guest, *values), counters.get(f"{prefix}.{row.field}"), row)
-    yield from (family for _row, family in families)
-
-
-def _vcpus(counters: Counters) -> Iterator[tuple[str, tuple[str, ...]]]:
-    for number in range(_count(counters, "vcpu.maximum")):
-        yield f"vcpu.{number}", (str(number),)
-
-
-def _vcpus_with_states(counters: Counters) -> Iterator[tuple[str, tuple[str, ...]]]:
-    for prefix, labels in _vcpus(counters):
-        state = counters.get(f"{prefix}.state")
-        yield prefix, (*labels, _STATES.get(state, "unknown") if isinstance(state, int) else "unknown")
-
-
-def _named(counters: Counters, kind: str) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield network interfaces or disks, each name once."""
-    seen: set[str] = set()
-    for number in range(_count(counters, f"{kind}.count")):
-        name = counters.get(f"{kind}.{number}.name")
-        if isinstance(name, str) and _DEVICE.fullmatch(name) and name not in seen:
-            seen.add(name)
-            yield f"{kind}.{number}", (name,)
-
-
-def _count(counters: Counters, field: str) -> int:
-    count = counters.get(field)
-    return min(max(count, 0), MOST_DEVICES) if isinstance(count, int) else 0
+    """Yield the metrics of a kind of device."""
+    for row in rows:
+        family = _family(row, labels)
+        for guest, device in devices:
+            _add(family, (*guest, *(device.name, device.state)[: len(labels)]), device.counters, row)
+        yield family
 
 
 def _family(row: Row, labels: tuple[str, ...] = ()) -> CounterMetricFamily | GaugeMetricFamily:
@@ -167,6 +169,8 @@ def _family(row: Row, labels: tuple[str, ...] = ()) -> CounterMetricFamily | Gau
     return make(f"kubevirt_vmi_{row.name}", row.text, labels=(*_LABELS, *labels))
 
 
-def _add(family: CounterMetricFamily | GaugeMetricFamily, labels: tuple[str, ...], value: object, row: Row) -> None:
-    if isinstance(value, int) and value >= 0:
+def _add(
+    family: CounterMetricFamily | GaugeMetricFamily, labels: tuple[str, ...], counters: Mapping[str, int], row: Row
+) -> None:
+    if (value := counters.get(row.field)) is not None:
         family.add_metric(labels, value * row.factor)

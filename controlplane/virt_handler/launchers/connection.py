@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
 from controlplane.api.objects.pod import sanitize
 from controlplane.domain.state import explain_crash
+from controlplane.domain.statistics import Statistics
 from controlplane.hypervisor.errors import HypervisorError, WrongState
 from controlplane.hypervisor.events import ConnectionClosed, Event, cause_of_end
 from controlplane.virt_handler.launchers.domain_reader import DomainReader
@@ -110,10 +111,10 @@ class LauncherConnection:
         self.domain.note(())
         await self.refresh()
 
-    async def statistics(self) -> Mapping[str, object]:
-        """Read libvirt's counters of the guest; none while it is not up. VerbRefused, NoContact."""
+    async def statistics(self) -> Statistics | None:
+        """Read libvirt's counters of the guest; None while it is not up. VerbRefused, NoContact."""
         if not is_guest_up(self._record.status.state):
-            return {}
+            return None
         return await self.run_on_domain(lambda guest: guest.statistics())
 
     async def run_on_domain(self, call: Callable[[Guest], Awaitable[Result]]) -> Result:

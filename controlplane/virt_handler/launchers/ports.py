@@ -8,13 +8,14 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
 from controlplane.api.objects.migration_state import MigrationState
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.domain.state import State
+from controlplane.domain.statistics import Statistics
 from controlplane.hypervisor.events import Event
 from controlplane.links.node.messages import Masquerade, MigrationChannel, PodInterface
 from controlplane.virt_handler.vmi.ports import Writes
@@ -50,7 +51,7 @@ class Guest(Protocol):
 
     async def described(self, read: Callable[[str], Result]) -> Result: ...
 
-    async def statistics(self) -> Mapping[str, object]: ...
+    async def statistics(self) -> Statistics: ...
 
     async def ask_agent(self, command: str, seconds: int) -> str: ...
 

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 
 from msgspec import structs
 
 from controlplane.api.objects.decode import DecodeError, decode
 from controlplane.api.objects.pod import Pod
 from controlplane.api.objects.resources import Key
+from controlplane.domain.statistics import Statistics
 from controlplane.engine.ports import Cache
 from controlplane.virt_handler.launchers.ports import NodeError
 from controlplane.virt_handler.launchers.session import Session
@@ -86,7 +87,7 @@ class Registry:
             session.record.pod.vmi_key for session in self._sessions.values() if session.record.pod.vmi_key is not None
         }
 
-    async def statistics(self) -> dict[Key, Mapping[str, object]]:
+    async def statistics(self) -> dict[Key, Statistics]:
         """Return libvirt's counters of each guest that is up and whose launcher answers in time, by its VMI's key."""
         connected = (session for session in self._sessions.values() if session.record.status.is_connected)
         return await self._statistics.read(

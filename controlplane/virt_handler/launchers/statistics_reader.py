@@ -10,12 +10,13 @@ missing from the page, and its launcher is asked again after a pause (pace.py).
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Protocol
 from weakref import WeakKeyDictionary
 
 from controlplane.api.objects.resources import Key
+from controlplane.domain.statistics import Statistics
 from controlplane.engine.ports import Clock
 from controlplane.virt_handler.launchers.pace import LatePauses
 from controlplane.virt_handler.vmi.ports import NoContact, VerbRefused
@@ -30,8 +31,8 @@ ALL_SECONDS = 2.0
 class Source(Protocol):
     """A launcher with a connection."""
 
-    async def statistics(self) -> Mapping[str, object]:
-        """Read the counters; none while there is no guest. VerbRefused, NoContact."""
+    async def statistics(self) -> Statistics | None:
+        """Read the counters; None while there is no guest. VerbRefused, NoContact."""
 
 
 class StatisticsReader:
@@ -41,9 +42,9 @@ class StatisticsReader:
         self._clock = clock
         self._pauses: WeakKeyDictionary[Source, LatePauses] = WeakKeyDictionary()
 
-    async def read(self, sources: Sequence[tuple[Key, Source]]) -> dict[Key, Mapping[str, object]]:
+    async def read(self, sources: Sequence[tuple[Key, Source]]) -> dict[Key, Statistics]:
         """Return the counters of the guests whose launchers answer in time. A VMI may have several launchers."""
-        found: dict[Key, Mapping[str, object]] = {}
+        found: dict[Key, Statistics] = {}
         slots = asyncio.Semaphore(AT_ONCE)
 
         async def read(key: Key, source: Source) -> None:
@@ -63,18 +64,18 @@ class StatisticsReader:
         due = [item for item in sources if now >= self._pauses.get(item[1], none).until]
         return sorted(due, key=lambda item: self._pauses.get(item[1], none).count)
 
-    async def _read_in_time(self, source: Source) -> Mapping[str, object]:
+    async def _read_in_time(self, source: Source) -> Statistics | None:
         pauses = self._pauses.setdefault(source, LatePauses())
         try:
             async with asyncio.timeout(LAUNCHER_SECONDS):
                 counters = await source.statistics()
         except TimeoutError:
             pauses.note(self._clock.monotonic())
-            return {}
+            return None
         except asyncio.CancelledError:  # it is the page that is late
             pauses.note(self._clock.monotonic())
             raise
         except (NoContact, VerbRefused):
-            return {}
+            return None
         pauses.count = 0
         return counters

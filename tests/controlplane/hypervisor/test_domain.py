@@ -6,6 +6,7 @@ from __future__ import annotations
 import pytest
 
 from controlplane.domain.state import Life, State
+from controlplane.domain.statistics import Statistics
 from tests.controlplane.hypervisor.conftest import OnFake
 from tests.controlplane.hypervisor.fake_libvirt import Domain, libvirtError
 
@@ -67,9 +68,13 @@ async def test_the_agent_has_a_deadline_for_the_time(on_fake: OnFake) -> None:
     ]
 
 
-@pytest.mark.parametrize(("counters", "expected"), [({"cpu.time": 5}, {"cpu.time": 5}), (None, {})])
+@pytest.mark.parametrize(
+    ("counters", "expected"),
+    [({"cpu.time": 5, "cpu.vendor": "x"}, Statistics({"cpu.time": 5})), (None, Statistics())],
+    ids=["known", "none"],
+)
 async def test_statistics_do_not_wait_for_another_call(
-    on_fake: OnFake, counters: dict[str, object] | None, expected: dict[str, object]
+    on_fake: OnFake, counters: dict[str, object] | None, expected: Statistics
 ) -> None:
     domain = Domain(on_fake.libvirt)
     domain.counters = counters

@@ -20,6 +20,7 @@ from controlplane.api.objects.resources import Key, Resource
 from controlplane.domain import layout
 from controlplane.domain.agent import REQUIRED
 from controlplane.domain.state import Life, State
+from controlplane.domain.statistics import Statistics
 from controlplane.engine.errors import Conflict, NotFound
 from controlplane.engine.ports import Json
 from controlplane.hypervisor.errors import AgentSilent, Disconnected, HypervisorError, WrongState
@@ -133,7 +134,7 @@ class FakeGuest:
         self.descriptions = 0
         """How often its XML was read."""
         self.agent: FakeAgent | None = None
-        self.counters: Mapping[str, object] | HypervisorError = {"cpu.time": 1}
+        self.counters: Statistics | HypervisorError = Statistics({"cpu.time": 1})
         self.times: list[float] = []
         """What its clock was set to."""
 
@@ -204,7 +205,7 @@ class FakeGuest:
         self.descriptions += 1
         return read(self._xml if self.agent is None else self._xml.replace("</domain>", f"{AGENTS_CHANNEL}</domain>"))
 
-    async def statistics(self) -> Mapping[str, object]:
+    async def statistics(self) -> Statistics:
         if isinstance(self.counters, HypervisorError):
             raise self.counters
         return self.counters

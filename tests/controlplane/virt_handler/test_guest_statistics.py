@@ -4,12 +4,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
 from controlplane.api.objects.resources import Key
-from controlplane.virt_handler.guest_statistics import MOST_DEVICES, GuestStatistics
+from controlplane.domain import statistics
+from controlplane.domain.statistics import Statistics, read_statistics
+from controlplane.virt_handler.guest_statistics import GUEST, NETWORK, STORAGE, VCPU, GuestStatistics, Row
+from tests.controlplane.virt_handler.builders import vmi_object
+from tests.controlplane.virt_handler.fakes import FakeCache
 
 COUNTERS: dict[str, object] = {
     "cpu.time": 3_000_000_000,
@@ -34,16 +39,29 @@ COUNTERS: dict[str, object] = {
 }
 
 
-async def exported(counters: Mapping[str, object]) -> dict[str, float]:
+def a_machine(disks: int = 2, **cpu: int) -> dict[str, Any]:
+    """Return a VMI with this many disks."""
+    machine = vmi_object("Running")
+    machine["spec"]["domain"]["cpu"] = {"cores": 2, **cpu}
+    machine["spec"]["domain"]["devices"]["disks"] = [
+        {"name": f"disk-{number}", "disk": {"bus": "virtio"}} for number in range(disks)
+    ]
+    return machine
+
+
+async def exported(counters: Mapping[str, object], machine: dict[str, Any] | None) -> dict[str, float]:
     """Return the values by name and own labels, of one guest."""
 
-    async def read() -> Mapping[Key, Mapping[str, object]]:
-        return {Key("default", "web"): counters}
+    async def read() -> Mapping[Key, Statistics]:
+        return {Key("default", "web"): read_statistics(counters)}
 
-    registry, statistics = CollectorRegistry(), GuestStatistics("node-1", read)
-    registry.register(statistics)
+    registry, vmis = CollectorRegistry(), FakeCache()
+    collector = GuestStatistics("node-1", read, FakeCache(), vmis)
+    registry.register(collector)
+    if machine is not None:
+        vmis.put(machine)
     assert "web" not in generate_latest(registry).decode(), "nothing was read yet"
-    await statistics.refresh()
+    await collector.refresh()
     lines = [line for line in generate_latest(registry).decode().splitlines() if 'name="web"' in line]
     assert all('namespace="default"' in line and 'node="node-1"' in line for line in lines)
     values = {}
@@ -56,7 +74,7 @@ async def exported(counters: Mapping[str, object]) -> dict[str, float]:
 
 
 async def test_counters_become_metrics_in_seconds_and_bytes() -> None:
-    assert await exported(COUNTERS) == {
+    assert await exported(COUNTERS, a_machine()) == {
         "cpu_usage_seconds_total": 3,
         "cpu_user_usage_seconds_total": 1,
         "memory_actual_balloon_bytes": 1024 * 1024,
@@ -72,26 +90,38 @@ async def test_counters_become_metrics_in_seconds_and_bytes() -> None:
     }
 
 
+async def test_devices_that_the_machine_does_not_have_are_left_out() -> None:
+    """A launcher that invents names would fill the monitoring system with series."""
+    invented: dict[str, object] = {"vcpu.maximum": 9, "net.count": 2, "block.count": 3}
+    invented |= {f"vcpu.{number}.wait": 1 for number in range(9)}
+    invented |= {"net.0.name": "tap0", "net.1.name": "tap1", "net.0.rx.bytes": 1, "net.1.rx.bytes": 1}
+    invented |= {f"block.{number}.name": name for number, name in enumerate(("vda", "vdb", "sda"))}
+    invented |= {f"block.{number}.rd.reqs": 1 for number in range(3)}
+
+    assert set(await exported(invented, a_machine(disks=1, sockets=1, maxSockets=2))) == {
+        *(f'vcpu_wait_seconds_total id="{number}"' for number in range(4)),
+        'network_receive_bytes_total interface="tap0"',
+        'storage_iops_read_total drive="vda"',
+    }
+
+
+async def test_a_machine_without_interfaces_has_no_metrics_of_any() -> None:
+    machine = a_machine()
+    machine["spec"]["domain"]["devices"]["interfaces"] = []
+    assert not any(name.startswith("network") for name in await exported(COUNTERS, machine))
+
+
+@pytest.mark.parametrize("machine", [None, {**a_machine(), "spec": "?"}], ids=["unknown", "unreadable"])
+async def test_an_unknown_machine_has_no_metrics_of_devices(machine: dict[str, Any] | None) -> None:
+    values = await exported(COUNTERS, machine)
+    assert values["cpu_usage_seconds_total"] == 3
+    assert not any(name.startswith(("vcpu", "network", "storage")) for name in values)
+
+
 @pytest.mark.parametrize(
-    "counters",
-    [
-        pytest.param({"cpu.time": "much", "cpu.user": -1, "balloon.rss": 1.5}, id="no counters"),
-        pytest.param({"net.count": "one", "net.0.name": "tap0", "net.0.rx.bytes": 1}, id="no count"),
-        pytest.param({"block.count": 1, "block.0.name": 'a"b', "block.0.rd.reqs": 1}, id="no plain name"),
-        pytest.param({"block.count": 1, "block.0.rd.reqs": 1}, id="no name"),
-    ],
+    ("rows", "fields"),
+    [(GUEST, statistics.GUEST), (VCPU, statistics.VCPU), (NETWORK, statistics.INTERFACE), (STORAGE, statistics.DISK)],
+    ids=["guest", "virtual CPUs", "interfaces", "disks"],
 )
-async def test_what_a_launcher_makes_up_is_left_out(counters: dict[str, object]) -> None:
-    assert await exported(counters) == {}
-
-
-async def test_the_number_of_devices_is_limited_and_each_name_counts_once() -> None:
-    many: dict[str, object] = {"block.count": 10**9, "net.count": 2}
-    many |= {f"block.{number}.name": f"vd{number}" for number in range(100)}
-    many |= {f"block.{number}.rd.reqs": 1 for number in range(100)}
-    many |= {"net.0.name": "tap0", "net.1.name": "tap0", "net.0.rx.bytes": 1, "net.1.rx.bytes": 2}
-
-    values = await exported(many)
-
-    assert len(values) == MOST_DEVICES + 1
-    assert values['network_receive_bytes_total interface="tap0"'] == 1
+def test_each_field_that_is_read_is_exported(rows: tuple[Row, ...], fields: tuple[str, ...]) -> None:
+    assert sorted(row.field for row in rows) == sorted(fields)

@@ -12,6 +12,7 @@ import pytest
 
 from controlplane.api.objects.resources import Key
 from controlplane.domain.state import Life, State
+from controlplane.domain.statistics import Statistics
 from controlplane.hypervisor.errors import HypervisorError
 from controlplane.links.node.messages import Masquerade, PodInterface
 from controlplane.virt_handler.launchers import registry as registry_module
@@ -273,7 +274,7 @@ async def test_statistics_are_those_of_the_guests_that_are_up_and_answer(stage: 
     assert isinstance(guest, FakeGuest)
     guest.become(State(Life.RUNNING, "booted"), "started")
     await stage.session.connection.refresh()
-    assert await stage.registry.statistics() == {VMI: {"cpu.time": 1}}
+    assert await stage.registry.statistics() == {VMI: Statistics({"cpu.time": 1})}
 
     guest.counters = HypervisorError("no answer")
     assert await stage.registry.statistics() == {}

@@ -6,11 +6,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
 
 import pytest
 
 from controlplane.api.objects.resources import Key
+from controlplane.domain.statistics import Statistics
 from controlplane.hypervisor.calls import DEADLINE_SECONDS
 from controlplane.virt_handler.launchers import statistics_reader
 from controlplane.virt_handler.launchers.pace import LATE_FIRST_SECONDS
@@ -18,7 +18,7 @@ from controlplane.virt_handler.launchers.statistics_reader import AT_ONCE, Stati
 from controlplane.virt_handler.vmi.ports import NoContact, VerbRefused
 from tests.controlplane.virt_handler.fakes import FakeClock
 
-COUNTERS = {"cpu.time": 1}
+COUNTERS = Statistics({"cpu.time": 1})
 
 
 class Launcher:
@@ -27,7 +27,7 @@ class Launcher:
     def __init__(self, error: Exception | None = None, *, hangs: bool = False) -> None:
         self.error, self.hangs, self.asked = error, hangs, 0
 
-    async def statistics(self) -> Mapping[str, object]:
+    async def statistics(self) -> Statistics:
         self.asked += 1
         if self.hangs:
             await asyncio.Event().wait()
@@ -100,9 +100,9 @@ async def test_late_launchers_do_not_take_the_time_of_the_others_twice(monkeypat
 
 
 async def test_a_launcher_without_a_guest_does_not_hide_the_other_one_of_its_machine() -> None:
-    class WithoutGuest(Launcher):
-        async def statistics(self) -> Mapping[str, object]:
-            return {}
+    class WithoutGuest:
+        async def statistics(self) -> None:
+            pass
 
     reader, key = StatisticsReader(FakeClock()), Key("t", "web")
     for launchers in ((Launcher(), WithoutGuest()), (WithoutGuest(), Launcher())):
