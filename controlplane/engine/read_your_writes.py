@@ -85,6 +85,10 @@ class ReadYourWritesCache:
             return keys
         return {*self._owned.get(value, ()), *(key for key in keys if self._shows_cached(key))}
 
+    def unconfirmed(self) -> Collection[Key]:
+        """Return the keys of answers that the cache does not have yet: indexes other than "owner" may lack them."""
+        return [key for key, expectation in self._expectations.items() if expectation.answer is not None]
+
     def subscribe(self, callback: Callback) -> None:
         """Call back with (key, before, after) on every change of the cache, and when an answer ends unseen."""
         self._callbacks.append(callback)

@@ -41,6 +41,8 @@ class StatusView(Struct, frozen=True, kw_only=True):
     """The status of a VMI or of a migration."""
 
     phase: str = ""
+    attempt: int = 0
+    active_pods: dict[str, str] = msgspec.field(default_factory=dict)
     node_name: str = ""
     evacuation_node_name: str = ""
     migration_state: MigrationStateView | None = None

@@ -101,9 +101,15 @@ class ImageSource(Node, frozen=True, kw_only=True):
     reference: str = ""
 
 
+class ClaimSource(Node, frozen=True, kw_only=True):
+    claim_name: str = ""
+    read_only: bool = False
+
+
 class Volume(Node, frozen=True, kw_only=True):
     name: str = ""
     image: ImageSource | None = None
+    persistent_volume_claim: ClaimSource | None = None
 
 
 class SecretName(Node, frozen=True, kw_only=True):
@@ -228,6 +234,12 @@ class Pod(Node, frozen=True, kw_only=True):
             and DIGEST in mount.volume_status.image.image_ref
         }
         return digests | {name: reference for name, reference in references.items() if DIGEST in reference}
+
+    @property
+    def written_claims(self) -> frozenset[str]:
+        """Claims that its containers may write to."""
+        sources = (volume.persistent_volume_claim for volume in self.spec.volumes)
+        return frozenset(source.claim_name for source in sources if source is not None and not source.read_only)
 
     @property
     def vcpus(self) -> int:

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""PersistentVolumeClaims: the reader that controllers use, and the index of VMs and VMIs by claim.
+"""PersistentVolumeClaims: the reader that controllers use, and the index of VMs, VMIs and launcher Pods by claim.
 
 A claim that is not in the cache yet counts as missing. When it is added, it enqueues the objects that name it.
 """
@@ -21,7 +21,7 @@ from controlplane.engine.ports import Cache
 from controlplane.kube.cache import PartialObject
 
 BY_CLAIM = "claim"
-"""Index of VMs and VMIs by the claims that their volumes name. The claim of a DataVolume has the DataVolume's name."""
+"""Index of VMs, VMIs and Pods by the claims that their volumes name. The claim of a DataVolume has its name."""
 DATA_VOLUMES = "DataVolumes"
 """Value in BY_CLAIM of every object that names any DataVolume. No claim has this value: a claim's is namespace/name."""
 
@@ -103,6 +103,11 @@ def claims_of_vm(partial: PartialObject) -> Iterable[str]:
 def claims_of_vmi(partial: PartialObject) -> Iterable[str]:
     """Return the values of a VMI in BY_CLAIM: namespace/name of each of its claims, and DATA_VOLUMES."""
     return _values(partial, _VMI_DECODER.decode(partial.raw).spec.volumes) if _names_claims(partial) else ()
+
+
+def claims_of_pod(partial: PartialObject) -> Iterable[str]:
+    """Return the values of a Pod in BY_CLAIM: namespace/name of each of its claims."""
+    return claims_of_vmi(partial)  # their volumes name claims alike
 
 
 def _names_claims(partial: PartialObject) -> bool:

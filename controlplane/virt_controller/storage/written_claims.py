@@ -17,8 +17,11 @@ from controlplane.api.objects.vmi.volumes import Volume
 
 
 def exclusive_claims(spec: VirtualMachineInstanceSpec, claims: Claims) -> tuple[str, ...]:
-    """Return the claims with a block device that a machine writes to. claims: those that exist."""
-    return tuple(name for name in written_claims(spec) if name in claims and claims[name].is_block)
+    """Return the claims that a machine writes to, without those that are known to be no block device.
+
+    A claim that is being deleted is not among claims, but its device is still there.
+    """
+    return tuple(name for name in written_claims(spec) if name not in claims or claims[name].is_block)
 
 
 def excludes(first: VirtualMachineInstanceSpec, second: VirtualMachineInstanceSpec, claim: str) -> bool:

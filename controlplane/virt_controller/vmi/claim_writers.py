@@ -3,13 +3,19 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Which other instances write to the block devices of an instance: reads the caches, and keeps the creates under way.
 
-An instance counts from the creation of its first Pod until it is final: its guest may run. A create whose answer is
-still out, or was lost, is in no cache; `reserve` keeps it, so that of two instances that start at once one waits.
+An instance counts from the creation of its first Pod until it is final: its guest may run. A launcher Pod whose
+instance is gone counts until it is over.
+
+A create whose answer is still out, or was lost, is in no cache; `reserve` keeps it, so that of two instances that start
+at once one waits. Another process may have sent a create, too: so the writers are looked for again before the grant. A
+cache has the launcher Pods in the order of the API server. So of two instances with Pods at least the one whose Pod
+came later sees the other Pod, in any process, and is not granted the start until that Pod is given up. Grant and name
+alone decide which of them gives way, so two never both do.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
 from controlplane.api.objects.claim import Claims
@@ -17,39 +23,58 @@ from controlplane.api.objects.decode import DecodeError, decode, decode_vmi
 from controlplane.api.objects.phase import AFTER_HAND_OVER, is_final
 from controlplane.api.objects.pod import Pod
 from controlplane.api.objects.resources import Key
-from controlplane.api.objects.vmi.instance import VirtualMachineInstance
+from controlplane.api.objects.vmi.instance import VirtualMachineInstance, VirtualMachineInstanceStatus
 from controlplane.engine.errors import ApiError, Conflict, Unavailable
-from controlplane.engine.ports import Cache
-from controlplane.virt_controller.storage.claims import BY_CLAIM
+from controlplane.engine.read_your_writes import ReadYourWritesCache
+from controlplane.kube.cache import PartialObject, read_partial
+from controlplane.virt_controller.changes import StatusView, status_of, vmis_named
+from controlplane.virt_controller.storage.claims import BY_CLAIM, claims_of_pod, claims_of_vmi
 from controlplane.virt_controller.storage.written_claims import excludes, exclusive_claims
+from controlplane.virt_controller.vmi.world import ClaimWriter, former_pod_names, is_controlled
+
+BY_GRANTED_CLAIM = "claim of a granted run"
+"""Index of the VMIs whose guest may run, also without a Pod, by their claims."""
+
+
+def claims_of_granted_vmi(partial: PartialObject) -> Iterable[str]:
+    """Return the values of a VMI in BY_GRANTED_CLAIM."""
+    return claims_of_vmi(partial) if _is_granted(status_of(partial.raw)) else ()
 
 
 class ClaimWriters:
-    def __init__(self, vmis: Cache, pods: Cache) -> None:
+    def __init__(self, vmis: ReadYourWritesCache, pods: ReadYourWritesCache) -> None:
         self._vmis = vmis
         self._pods = pods
         self._creating: dict[Key, str] = {}
-        """UIDs of the VMIs whose Pod may exist although no cache has it."""
+        """UIDs of the VMIs whose Pod may have been created, and is in no cache."""
 
     def forget(self, key: Key) -> None:
         """Drop what is kept of a VMI that is gone."""
         self._creating.pop(key, None)
 
-    def find(self, vmi: VirtualMachineInstance, claims: Claims) -> Mapping[str, Key]:
-        """Return the other writer of each block device that has one, by claim. Only what the caches have."""
-        return dict(self._others(vmi, claims, counts_creating=False))
+    def find(self, vmi: VirtualMachineInstance, claims: Claims) -> Mapping[str, ClaimWriter]:
+        """Return another writer of each block device that has one, by claim: one that goes first, if there is one.
+
+        vmi: not granted the start. Only what the caches have.
+        """
+        found = {claim: list(self._writers(vmi, claim)) for claim in exclusive_claims(vmi.spec, claims)}
+        return {claim: min(writers, key=_rank) for claim, writers in found.items() if writers}
 
     @contextmanager
     def reserve(self, vmi: VirtualMachineInstance, claims: Claims) -> Iterator[None]:
-        """Let nobody else create a Pod for the VMI's block devices meanwhile. Conflict: somebody writes to one.
+        """Hold the claims of a VMI while its Pod is created. Conflict: another VMI has one of them meanwhile.
 
         The reservation stays while it is unknown whether the create had an effect.
         """
-        if not exclusive_claims(vmi.spec, claims):
+        exclusive = exclusive_claims(vmi.spec, claims)
+        if not exclusive:
             yield
             return
-        for claim, other in self._others(vmi, claims, counts_creating=True):
-            raise Conflict(f"cannot start VirtualMachineInstance {vmi.metadata.key}: {other} starts on claim {claim}")
+        for claim in exclusive:
+            others = (*(writer.vmi for writer in self._writers(vmi, claim)), *self._creators(vmi, claim))
+            if others:
+                text = f"cannot start VirtualMachineInstance {vmi.metadata.key}: {others[0]} starts on claim {claim}"
+                raise Conflict(text)
         self._creating[vmi.metadata.key] = vmi.metadata.uid
         try:
             yield
@@ -60,30 +85,66 @@ class ClaimWriters:
             raise
         self._creating.pop(vmi.metadata.key, None)
 
-    def _others(
-        self, vmi: VirtualMachineInstance, claims: Claims, *, counts_creating: bool
-    ) -> Iterator[tuple[str, Key]]:
-        for claim in exclusive_claims(vmi.spec, claims):
-            for key in sorted(self._vmis.indexed(BY_CLAIM, f"{vmi.metadata.namespace}/{claim}")):
-                other = self._read(key)
-                if other is None or other.metadata.uid == vmi.metadata.uid:
-                    continue
-                if not excludes(vmi.spec, other.spec, claim):
-                    continue
-                is_creating = counts_creating and self._creating.get(key) == other.metadata.uid
-                if not is_final(other.status.phase) and (is_creating or self._may_run(other)):
-                    yield claim, key
-                    break
+    def _creators(self, vmi: VirtualMachineInstance, claim: str) -> Iterator[Key]:
+        """Return the VMIs whose create is under way or lost."""
+        for key, uid in self._creating.items():
+            other = self._read(key) if key.namespace == vmi.metadata.namespace else None
+            if other is not None and other.metadata.uid == uid and _is_rival(vmi, other, claim):
+                yield key
+
+    def _writers(self, vmi: VirtualMachineInstance, claim: str) -> Iterator[ClaimWriter]:
+        """Return the other writers. Only VMIs with a Pod or a grant are read: any number may wait for the claim."""
+        value = f"{vmi.metadata.namespace}/{claim}"
+        waiting = set()
+        for pod in self._launchers(value, claim):
+            if is_controlled(pod, vmi):
+                continue
+            owner = None if pod.vmi_key is None else self._read(pod.vmi_key)
+            if owner is None or not is_controlled(pod, owner):
+                yield from (ClaimWriter(key, orphan=pod.metadata.name) for key in vmis_named(pod.metadata))
+            elif pod.metadata.name not in former_pod_names(owner):
+                waiting.add(owner.metadata.key)
+        for key in {*waiting, *_indexed(self._vmis, BY_GRANTED_CLAIM, value, claims_of_granted_vmi)}:
+            other = self._read(key)
+            if other is not None and _is_rival(vmi, other, claim):
+                yield ClaimWriter(key, gives_way=not _is_granted(other.status) and vmi.metadata.key < key)
+
+    def _launchers(self, value: str, claim: str) -> Iterator[Pod]:
+        """Return the launcher Pods that may write to a claim. value: the claim's in BY_CLAIM."""
+        for key in _indexed(self._pods, BY_CLAIM, value, claims_of_pod):
+            raw = self._pods.get(key)
+            pod = None if raw is None else decode(raw, Pod)
+            if pod is not None and not pod.is_over and claim in pod.written_claims:
+                yield pod
 
     def _read(self, key: Key) -> VirtualMachineInstance | None:
         raw = self._vmis.get(key)
         try:
             return None if raw is None else decode_vmi(raw)
         except DecodeError:
-            return None  # it has no Pod: nothing starts what cannot be read
+            return None  # nothing starts what cannot be read; a Pod of it counts as an orphan
 
-    def _may_run(self, vmi: VirtualMachineInstance) -> bool:
-        if vmi.status.active_pods or vmi.status.phase in AFTER_HAND_OVER:
-            return True
-        raws = map(self._pods.get, self._pods.indexed("owner", vmi.metadata.uid))
-        return any(not decode(raw, Pod).is_over for raw in raws if raw is not None)
+
+def _indexed(
+    cache: ReadYourWritesCache, index: str, value: str, values_of: Callable[[PartialObject], Iterable[str]]
+) -> Iterator[Key]:
+    """Return the keys of an index, and of answers that the cache does not have yet. values_of: the index's function."""
+    yield from cache.indexed(index, value)
+    for key in cache.unconfirmed():
+        raw = cache.get(key)
+        if raw is not None and value in values_of(read_partial(raw)):
+            yield key
+
+
+def _is_granted(status: VirtualMachineInstanceStatus | StatusView) -> bool:
+    return bool(status.active_pods) or status.phase in AFTER_HAND_OVER
+
+
+def _rank(writer: ClaimWriter) -> tuple[bool, Key, str]:
+    return writer.gives_way, writer.vmi, writer.orphan
+
+
+def _is_rival(vmi: VirtualMachineInstance, other: VirtualMachineInstance, claim: str) -> bool:
+    """Tell whether another VMI of the namespace that has not ended must not have the claim at the same time."""
+    is_other = vmi.metadata.uid != other.metadata.uid
+    return is_other and not is_final(other.status.phase) and excludes(vmi.spec, other.spec, claim)

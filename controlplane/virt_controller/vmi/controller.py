@@ -9,10 +9,9 @@ from collections.abc import Iterator
 
 from kubevirt_api.names import QUARANTINED
 
-from controlplane.api.objects.phase import SCHEDULED, is_final
+from controlplane.api.objects.phase import SCHEDULED
 from controlplane.api.objects.resources import KUBEVIRT, NODE, POD, VIRTUAL_MACHINE_INSTANCE, Key
 from controlplane.engine.ports import Cache
-from controlplane.kube.cache import read_partial
 from controlplane.virt_controller.changes import (
     BY_NODE,
     BY_VMI_NAME,
@@ -27,8 +26,10 @@ from controlplane.virt_controller.changes import (
 )
 from controlplane.virt_controller.controller import Controller, Enqueue, KeysOf, Watch, own_key
 from controlplane.virt_controller.dependencies import Dependencies
-from controlplane.virt_controller.storage.claims import BY_CLAIM, DATA_VOLUMES, claims_of_vmi
+from controlplane.virt_controller.storage.claims import BY_CLAIM, claims_of_pod, claims_of_vmi
 from controlplane.virt_controller.storage.watches import storage_watches, users_of_data_volumes
+from controlplane.virt_controller.vmi.claim_watches import claim_watches
+from controlplane.virt_controller.vmi.claim_writers import BY_GRANTED_CLAIM, claims_of_granted_vmi
 from controlplane.virt_controller.vmi.reconciler import VmiReconciler
 
 
@@ -53,29 +54,13 @@ def watches(deps: Dependencies, reconciler: VmiReconciler) -> tuple[Watch, ...]:
     vmis = deps.caches[VIRTUAL_MACHINE_INSTANCE]
     return (
         Watch(VIRTUAL_MACHINE_INSTANCE, own_key),
-        Watch(VIRTUAL_MACHINE_INSTANCE, _others_of_claims(vmis)),
         Watch(POD, _vmis_of_pod(reconciler)),
         Watch(NODE, _vmis_of_node(vmis)),
         # A Pod from the old configuration may wait for ever.
         Watch(KUBEVIRT, vmis_without_node_on_configuration(vmis)),
         *storage_watches(vmis),
+        *claim_watches(vmis, deps.caches[POD]),
     )
-
-
-def _others_of_claims(vmis: Cache) -> KeysOf:
-    """Map the end of a VMI to the VMIs that name its claims: one may wait for a block device."""
-
-    def keys(key: Key, before: bytes | None, after: bytes | None) -> Iterator[Key]:
-        if before is not None and _is_over(after) and not _is_over(before):
-            for claim in claims_of_vmi(read_partial(before)):
-                if claim != DATA_VOLUMES:
-                    yield from (other for other in list(vmis.indexed(BY_CLAIM, claim)) if other != key)
-
-    return keys
-
-
-def _is_over(raw: bytes | None) -> bool:
-    return raw is None or is_final(status_of(raw).phase)
 
 
 def _vmis_of_pod(reconciler: VmiReconciler) -> KeysOf:
@@ -132,7 +117,7 @@ CONTROLLER = Controller(
     watches=watches,
     sources=sources,
     indexes={
-        VIRTUAL_MACHINE_INSTANCE: {BY_NODE: by_node, BY_CLAIM: claims_of_vmi},
-        POD: {BY_VMI_NAME: by_vmi_name},
+        VIRTUAL_MACHINE_INSTANCE: {BY_NODE: by_node, BY_CLAIM: claims_of_vmi, BY_GRANTED_CLAIM: claims_of_granted_vmi},
+        POD: {BY_VMI_NAME: by_vmi_name, BY_CLAIM: claims_of_pod},
     },
 )

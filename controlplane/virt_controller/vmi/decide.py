@@ -92,10 +92,17 @@ def _with_pod(world: World, pod: Pod) -> Plan[Action]:
     if pod.is_deleting or pod.is_over or pod.compute.terminated is not None:
         return Plan((WriteStatus(because="its Pod ended before the guest was started"),))
     if world.must_be_recreated:
-        return Plan((WriteStatus(because="the next Pod is recorded before this one, which has no node, is deleted"),))
-    if pod.is_up:
-        return Plan((GrantStart(pod, because="its launcher is up"),))
-    return _until_up(world, pod)
+        return Plan(
+            (WriteStatus(because="the next Pod is recorded before this one, which is not granted, is deleted"),)
+        )
+    return _grant(world, pod) if pod.is_up else _until_up(world, pod)
+
+
+def _grant(world: World, pod: Pod) -> Plan[Action]:
+    """Grant the start, unless another Pod that has a block device of it must be given up first."""
+    if world.claim_writers:
+        return Plan((WriteStatus(because="another instance has a Pod with a block device that it writes to"),))
+    return Plan((GrantStart(pod, because="its launcher is up"),))
 
 
 def _until_up(world: World, pod: Pod) -> Plan[Action]:

@@ -122,7 +122,7 @@ class VmiReconciler:
         pods, configuration = self._launchers(vmi), self._configuration()
         state = self._state.note_pods(vmi, pods)
         claims = self._read_claims(vmi.metadata.namespace, vmi.spec.volumes)
-        is_waiting = not pods and vmi.status.phase in BEFORE_HAND_OVER
+        is_waiting = vmi.status.phase in BEFORE_HAND_OVER and not vmi.status.active_pods
         world = World(
             vmi=vmi,
             pods=pods,

@@ -308,9 +308,9 @@ def _trouble(
         return Failure(condition_types.INVALID_SPEC, "the spec cannot be run: " + "; ".join(world.problems))
     if problem is not None and not _is_for_former_attempt(world, problem):
         return Failure(refusal_reason(problem), refusal_message(problem))
-    pod, failed = world.source, new.failed_attempts
-    if pod is None or failed != world.vmi.status.failed_attempts:
-        return what_it_waits_for(world) or explain_next_attempt(world, failed)
+    pod, failed, waits_for = world.source, new.failed_attempts, what_it_waits_for(world)
+    if waits_for is not None or pod is None or failed != world.vmi.status.failed_attempts:
+        return waits_for or explain_next_attempt(world, failed)
     return find_start_failure(pod, world.event_troubles.get(pod.uid) or _former_trouble(world)) or explain_next_attempt(
         world, failed
     )

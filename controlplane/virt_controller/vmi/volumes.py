@@ -16,7 +16,7 @@ from controlplane.api.objects.meta import Condition
 from controlplane.api.objects.pod import Failure
 from controlplane.api.objects.vmi.status import MOST_VOLUMES_TOLD, PersistentVolumeClaimInfo, Storage, VolumeStatus
 from controlplane.virt_controller.storage.data_volumes import filled_by
-from controlplane.virt_controller.vmi.world import World
+from controlplane.virt_controller.vmi.world import ClaimWriter, World
 
 SHOWN = 3
 """Names that a message lists. The others are counted."""
@@ -98,16 +98,25 @@ def missing_claim(world: World) -> Failure | None:
 
 
 def written_elsewhere(world: World) -> Failure | None:
-    """Name the instances whose guests write to its block devices."""
+    """Name the instances whose guests write to its block devices, and the Pods of instances that are gone."""
     if not world.claim_writers:
         return None
-    names = _join([f"{claim} of {writer}" for claim, writer in world.claim_writers.items()])
+    names = _join([f"{claim} of {_name(writer)}" for claim, writer in world.claim_writers.items()])
     message = (
         f"another instance writes to the block device of claim {names}, and two guests that write to "
         "one device destroy its file system: this one starts when the other has stopped; give it a claim of its own, "
         "make its disk read-only, or make both disks shareable if their file system is made for it"
     )
+    if any(writer.orphan for writer in world.claim_writers.values()):
+        message += (
+            "; a guest whose instance is gone stops with its Pod: if the Pod's node is silent, see that the node is "
+            "off, then delete the Pod by force"
+        )
     return Failure(condition_types.CLAIM_IN_USE, message)
+
+
+def _name(writer: ClaimWriter) -> str:
+    return f"{writer.vmi}, which is gone (launcher Pod {writer.orphan})" if writer.orphan else str(writer.vmi)
 
 
 def _join(names: list[str]) -> str:

@@ -1,7 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a run waits for before it can have a launcher Pod. Pure. Until then its phase is Pending, as upstream."""
+"""What a run waits for before it can have a launcher Pod, or be granted the start. Pure.
+
+Until it has a Pod its phase is Pending, as upstream.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,7 @@ def why_wait(world: World) -> str:
 
 
 def what_it_waits_for(world: World) -> Failure | None:
-    """Return why there is no Pod yet, for users; DataVolumes have a condition of their own."""
+    """Return why there is no Pod or no grant yet, for users; DataVolumes have a condition of their own."""
     if world.source is not None:
-        return None
+        return written_elsewhere(world)
     return wait_for_predecessor(world) or missing_claim(world) or written_elsewhere(world)

@@ -39,6 +39,17 @@ class Role(Enum):
     """A migration's target. Its end never affects the source."""
 
 
+@dataclass(frozen=True, slots=True)
+class ClaimWriter:
+    """Another instance whose guest may write to a block device, now or when its Pod is granted the start."""
+
+    vmi: Key
+    orphan: str = ""
+    """Name of its launcher Pod if the instance is gone."""
+    gives_way: bool = False
+    """It has a Pod that was not granted the start, and its name comes later: it gives up this Pod."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class World:
     vmi: VirtualMachineInstance
@@ -64,8 +75,8 @@ class World:
     """Why Pods do not start, from Events, by the Pod's UID."""
     claims: Claims = field(default_factory=lambda: NO_CLAIMS)
     """PersistentVolumeClaims that the spec names and the cache has."""
-    claim_writers: Mapping[str, Key] = field(default_factory=dict)
-    """Other VMIs whose guests may write to the block devices of its claims, by claim. Only until it has a Pod."""
+    claim_writers: Mapping[str, ClaimWriter] = field(default_factory=dict)
+    """Other instances that may write to the block devices of its claims, by claim. Only before the grant."""
     data_volumes: DataVolumeLookup = NOTHING_KNOWN
     """DataVolumes of its volumes."""
     placed_for: float = 0.0
@@ -101,8 +112,8 @@ class World:
     @property
     def superseded(self) -> tuple[Pod, ...]:
         """Pods of former attempts. None of them was granted the start, or there would be no later attempt."""
-        earlier = {pod_name(self.vmi, number) for number in attempts(self.vmi)[:-1]}
-        return tuple(pod for pod in self.pods if pod.metadata.name in earlier)
+        former = former_pod_names(self.vmi)
+        return tuple(pod for pod in self.pods if pod.metadata.name in former)
 
     @property
     def missing_claims(self) -> tuple[str, ...]:
@@ -120,31 +131,40 @@ class World:
 
         A Pod's resources cannot be changed. A Pod that has a node stays: its launcher may be up already.
         """
-        pod = self.source
-        if pod is None or self.is_deleting or pod.is_deleting or self.vmi.status.phase != SCHEDULING:
+        pod = self._ungranted
+        if pod is None or pod.spec.node_name:
             return False
-        is_placed = bool(pod.spec.node_name)
-        return self.configuration.developer_configuration.use_emulation and pod.was_given(KVM_DEVICE) and not is_placed
+        return self.configuration.developer_configuration.use_emulation and pod.was_given(KVM_DEVICE)
 
     @property
     def excludes_available_node(self) -> bool:
         """Tell whether its Pod has no node and excludes a node that takes machines again."""
-        pod = self.source
-        if (
-            pod is None
-            or pod.spec.node_name
-            or self.is_deleting
-            or pod.is_deleting
-            or self.vmi.status.phase != SCHEDULING
-        ):
+        pod = self._ungranted
+        if pod is None or pod.spec.node_name:
             return False
         excluded = set(pod.metadata.annotations.get(EXCLUDED_NODES, "").split(",")) - {""}
         return bool(excluded - self.excluded_nodes)
 
     @property
+    def must_give_way(self) -> bool:
+        """Tell whether its Pod has a block device of an instance that goes first.
+
+        The Pod may keep the device on its node. That instance need not wait for its end: the next attempt is recorded
+        first, and then this Pod cannot be granted the start any more.
+        """
+        return self._ungranted is not None and any(not writer.gives_way for writer in self.claim_writers.values())
+
+    @property
     def must_be_recreated(self) -> bool:
-        """Tell whether its Pod, which has no node, has outdated requirements and must be recreated."""
-        return self.requests_unneeded_kvm or self.excludes_available_node
+        """Tell whether its Pod has outdated requirements and no node, or must give way to another instance."""
+        return self.requests_unneeded_kvm or self.excludes_available_node or self.must_give_way
+
+    @property
+    def _ungranted(self) -> Pod | None:
+        """The Pod that waits for the grant, if nobody deletes it: no guest was started in it."""
+        pod = self.source
+        is_waiting = self.vmi.status.phase == SCHEDULING and not self.is_granted and not self.is_deleting
+        return pod if is_waiting and pod is not None and not pod.is_deleting else None
 
     def role_of(self, pod: Pod) -> Role:
         """Derive the Pod's role from the grant. Labels are writable by users."""
@@ -192,6 +212,11 @@ def attempts(vmi: VirtualMachineInstance) -> range:
     """Return the attempts that may have a Pod, the current one last."""
     current = max(vmi.status.attempt, 1)
     return range(max(1, current - PREVIOUS_ATTEMPTS), current + 1)
+
+
+def former_pod_names(vmi: VirtualMachineInstance) -> frozenset[str]:
+    """Return the names of Pods of former attempts: none of them is granted the start any more."""
+    return frozenset(pod_name(vmi, number) for number in attempts(vmi)[:-1])
 
 
 def pod_name(vmi: VirtualMachineInstance, attempt: int) -> str:

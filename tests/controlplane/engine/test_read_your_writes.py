@@ -149,6 +149,16 @@ def test_a_response_is_indexed_by_its_own_owners_not_by_those_of_the_cache(stage
     assert stage.is_idle()
 
 
+def test_a_response_is_unconfirmed_until_the_cache_has_it(stage: Stage) -> None:
+    assert stage.overlay.unconfirmed() == []
+    stage.overlay.record_write(WEB, an_object(7))
+    assert stage.overlay.unconfirmed() == [WEB]
+    stage.cache.see(an_object(7))
+    assert stage.overlay.unconfirmed() == []
+    stage.overlay.record_delete(WEB, "u1")
+    assert stage.overlay.unconfirmed() == [], "nothing is shown that the cache lacks"
+
+
 def test_a_response_for_an_object_that_came_and_went_unseen_ends_with_the_relist_and_is_announced(stage: Stage) -> None:
     stage.overlay.record_write(WEB, an_object(7, **owned_by("parent")))
     stage.cache.relist(20)

@@ -59,7 +59,7 @@ def migrating(*, completed: bool, node: str = "node-1") -> Json:
     return {"spec": {}, "status": {"phase": "Running", "nodeName": node, "migrationState": state}}
 
 
-def placed(**status: str) -> Json:
+def placed(**status: Any) -> Json:
     return {"spec": {}, "status": {"phase": "Running", "nodeName": "node-1", **status}}
 
 
@@ -67,8 +67,13 @@ def readable(**more: Any) -> Json:
     return {**placed(), "spec": {"domain": {}}, **more}
 
 
-def on_disk(phase: str) -> Json:
-    return {**placed(phase=phase), "spec": WITH_DISK}
+def on_disk(phase: str, **status: Any) -> Json:
+    return {**placed(phase=phase, **status), "spec": WITH_DISK}
+
+
+def pod_on_disk(vmi: str, phase: str = "Running", claim: str = "disk") -> Json:
+    spec = {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": claim}}]}
+    return owned_by("VirtualMachineInstance", vmi, spec=spec, status={"phase": phase})
 
 
 def migration(phase: str, vmi: str = "moving") -> Json:
@@ -134,6 +139,65 @@ CHANGES: dict[str, tuple[Change, Enqueued]] = {
     "a VMI with the same disk is deleted": (
         in_order(put(VMI, PLACED, on_disk("Running")), remove(VMI, PLACED)),
         keys("vm vmi", PLACED) | keys("vmi replicaset", WEB),
+    ),
+    "a VMI with the same disk is replaced under its name while a watch is broken": (
+        in_order(
+            put(VMI, PLACED, on_disk("Running")),
+            lambda cluster: cluster.put(VMI, PLACED, on_disk("Running"), uid="new"),
+        ),
+        keys("vm vmi", PLACED) | keys("vmi replicaset", WEB),
+    ),
+    "a VMI with the same disk is final": (
+        in_order(put(VMI, PLACED, on_disk("Failed")), remove(VMI, PLACED)),
+        keys("vm vmi", PLACED) | keys("replicaset", WEB),
+    ),
+    "a VMI with the same disk as a Pod is granted the start": (
+        in_order(
+            put(POD, POD_KEY, pod_on_disk("moving")),
+            put(VMI, PLACED, on_disk("Scheduling")),
+            put(VMI, PLACED, on_disk("Scheduled")),
+        ),
+        keys("vm vmi", PLACED) | keys("vmi", MOVING),
+    ),
+    "a VMI with the same disk as a Pod gives up its own": (
+        in_order(
+            put(POD, POD_KEY, pod_on_disk("moving")),
+            put(VMI, PLACED, on_disk("Scheduling", attempt=1)),
+            put(VMI, PLACED, on_disk("Scheduling", attempt=2)),
+        ),
+        keys("vm vmi", PLACED) | keys("vmi", MOVING),
+    ),
+    "another field of a VMI with the same disk as a Pod": (
+        in_order(
+            put(POD, POD_KEY, pod_on_disk("moving")),
+            put(VMI, PLACED, on_disk("Running")),
+            put(VMI, PLACED, on_disk("Running", qosClass="Burstable")),
+        ),
+        keys("vm vmi", PLACED),
+    ),
+    "a second Pod with the same disk": (
+        in_order(put(POD, POD_KEY, pod_on_disk("moving")), put(POD, Key("default", "p"), pod_on_disk("db"))),
+        keys("vmi", MOVING) | keys("vmi", PLACED),
+    ),
+    "a Pod with the same disk is over": (
+        in_order(put(POD, POD_KEY, pod_on_disk("db")), put(POD, POD_KEY, pod_on_disk("db", "Succeeded"))),
+        keys("vmi", PLACED) | keys("vmi", WEB),
+    ),
+    "a Pod with the same disk is deleted": (
+        in_order(put(POD, POD_KEY, pod_on_disk("db")), remove(POD, POD_KEY)),
+        keys("vmi", PLACED) | keys("vmi", WEB),
+    ),
+    "a Pod with the same disk changes": (
+        in_order(put(POD, POD_KEY, pod_on_disk("db", "Pending")), put(POD, POD_KEY, pod_on_disk("db"))),
+        keys("vmi", PLACED),
+    ),
+    "a Pod with the same disk that is over is deleted": (
+        in_order(put(POD, POD_KEY, pod_on_disk("db", "Failed")), remove(POD, POD_KEY)),
+        keys("vmi", PLACED),
+    ),
+    "a Pod with another disk is deleted": (
+        in_order(put(POD, POD_KEY, pod_on_disk("db", claim="x")), remove(POD, POD_KEY)),
+        keys("vmi", PLACED),
     ),
     "a Pod": (put(POD, POD_KEY, owned_by("VirtualMachineInstance")), keys("vmi", WEB)),
     "a Pod without an owner": (put(POD, POD_KEY, {}), set()),

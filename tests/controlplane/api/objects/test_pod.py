@@ -190,3 +190,10 @@ def test_a_tenants_termination_message_is_bounded_and_printable() -> None:
     trouble = find_end_failure(failed(compute=ended(message="\x1b[31mred\u202e\n" + "x" * 5000)))
     assert len(trouble.message) == MESSAGE_LIMIT
     assert trouble.message.isprintable()
+
+
+def test_a_pod_may_write_to_a_claim_that_one_of_its_volumes_does_not_mount_for_reading() -> None:
+    sources = [{"claimName": "a"}, {"claimName": "b", "readOnly": True}, {"claimName": "b"}]
+    reading = {"persistentVolumeClaim": {"claimName": "c", "readOnly": True}}
+    volumes = [reading, {"emptyDir": {}}, *({"persistentVolumeClaim": source} for source in sources)]
+    assert decode({"spec": {"volumes": volumes}}, Pod).written_claims == {"a", "b"}

@@ -16,8 +16,8 @@ from controlplane.api.objects.resources import (
     PERSISTENT_VOLUME_CLAIM,
 )
 from controlplane.api.objects.vmi.volumes import Volume
-from controlplane.kube.cache import Store
-from controlplane.virt_controller.storage.claims import claim_reader, no_claims
+from controlplane.kube.cache import Store, read_partial
+from controlplane.virt_controller.storage.claims import claim_reader, claims_of_pod, no_claims
 
 VOLUMES = [
     {"name": "root", "containerDisk": {"image": "x"}},
@@ -68,3 +68,13 @@ def test_a_deleting_or_malformed_claim_is_missing() -> None:
     assert claim_reader(cache)("shop", TYPED) == {}
     cache.put(b'{"metadata":{"name":"data","namespace":"shop","uid":"d","resourceVersion":"9"},"spec":7}')
     assert claim_reader(cache)("shop", TYPED) == {}
+
+
+def test_a_pod_is_indexed_by_its_claims() -> None:
+    def values(**spec: Any) -> list[str]:
+        meta = {"name": "p", "namespace": "shop", "uid": "p", "resourceVersion": "1"}
+        return list(claims_of_pod(read_partial(json.dumps({"metadata": meta, "spec": spec}).encode())))
+
+    assert values(volumes=[VOLUMES[1], {"name": "b", "emptyDir": {}}]) == ["shop/data"]
+    assert values(volumes=[]) == []
+    assert values() == []

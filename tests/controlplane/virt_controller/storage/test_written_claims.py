@@ -77,4 +77,10 @@ def test_block_devices_are_exclusive_whatever_their_access_mode(
     claim = decode({"spec": {"accessModes": [mode], "volumeMode": volume_mode}}, PersistentVolumeClaim)
     spec = a_vmi(spec={"volumes": [{"name": "v", **CLAIM}]}).spec
     assert exclusive_claims(spec, {"c": claim}) == (("c",) if is_exclusive else ())
-    assert exclusive_claims(spec, {}) == ()
+
+
+def test_a_claim_that_is_not_known_may_be_a_block_device() -> None:
+    """It may be going, and its device is still there."""
+    spec = a_vmi(spec={"volumes": [{"name": "v", **CLAIM}]}).spec
+    assert exclusive_claims(spec, {}) == ("c",)
+    assert exclusive_claims(a_vmi(spec={"volumes": [{"name": "v", **READ_ONLY}]}).spec, {}) == ()

@@ -21,6 +21,7 @@ from controlplane.virt_controller.vmi.decide import RULES, decide
 from controlplane.virt_controller.vmi.evidence import NodeState
 from controlplane.virt_controller.vmi.world import (
     AnnotateEviction,
+    ClaimWriter,
     ConfirmPodsAbsent,
     DeletePod,
     GrantStart,
@@ -56,6 +57,8 @@ CLAIMING = a_vmi(
     "Scheduling", attempt=1, spec={"volumes": [{"name": "a", "persistentVolumeClaim": {"claimName": "c"}}]}
 )
 CLAIMS = {"c": PersistentVolumeClaim()}
+BEHIND = {"claim_writers": {"c": ClaimWriter(Key("default", "other"))}}
+AHEAD = {"claim_writers": {"c": ClaimWriter(Key("default", "other"), gives_way=True)}}
 RUNNING = a_vmi("Running", node="node-1", **GRANTED)
 UNLABELLED = a_vmi("Running", **GRANTED)
 PAUSED = a_vmi("Running", node="node-1", conditions=[a_condition("Paused", "True")], **GRANTED)
@@ -94,9 +97,15 @@ TABLE: dict[str, tuple[World, str]] = {
     "a claim is missing": (vmi_world(CLAIMING), "WriteStatus"),
     "its claims exist": (vmi_world(CLAIMING, claims=CLAIMS), "CreatePod"),
     "a claim that another instance writes to": (
-        vmi_world(CLAIMING, claims=CLAIMS, claim_writers={"c": Key("default", "other")}),
+        vmi_world(CLAIMING, claims=CLAIMS, **BEHIND),
         "WriteStatus",
     ),
+    "its Pod is to give way to another instance": (vmi_world(FIRST, BOUND, **BEHIND), "WriteStatus"),
+    "its Pod is up and is to give way": (vmi_world(FIRST, UP, **BEHIND), "WriteStatus"),
+    "its Pod is up, another one gives way": (vmi_world(FIRST, UP, **AHEAD), "WriteStatus"),
+    "its Pod is not up, another one gives way": (vmi_world(FIRST, BOUND, **AHEAD), "LabelNode"),
+    "its Pod has given way": (vmi_world(SECOND, UP, **BEHIND), "DeletePod"),
+    "no Pod, another one gives way": (vmi_world(FIRST, **AHEAD), "WriteStatus"),
     "a claim went after its Pod was created": (vmi_world(CLAIMING, a_pod()), ""),
     "the spec is invalid": (vmi_world(a_vmi("Pending"), problems=("x",)), "WriteStatus"),
     "the spec is invalid, an attempt is recorded": (vmi_world(FIRST, problems=("x",)), "WriteStatus"),

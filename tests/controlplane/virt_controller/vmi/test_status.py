@@ -26,7 +26,7 @@ from controlplane.engine.errors import ApiError, Forbidden, Invalid
 from controlplane.engine.plan import RefusedStep
 from controlplane.virt_controller.vmi.evidence import NodeState
 from controlplane.virt_controller.vmi.status import derive_status, grant, next_phase, refusal_message
-from controlplane.virt_controller.vmi.world import AddFinalizer, CreatePod, World
+from controlplane.virt_controller.vmi.world import AddFinalizer, ClaimWriter, CreatePod, World
 from tests.controlplane.virt_controller.builders import (
     POD_UID,
     STAMP,
@@ -47,6 +47,8 @@ ABSENT = {"is_absence_confirmed": True}
 HERE = NodeState("node-1")
 GONE = NodeState("node-1", is_unseen=True, is_gone=True)
 OFF = NodeState("node-1", is_out_of_service=True)
+OTHER = Key("default", "x")
+BEHIND = {"claim_writers": {"c": ClaimWriter(OTHER)}}
 STARTING, LABELLED, ENDING = a_vmi(**S), a_vmi(node="node-1", **S), a_vmi(node="node-1", deleting=True, **S)
 SCHEDULED, RUNNING, UNKNOWN, FAILED = (a_vmi(at, **GRANTED) for at in ("Scheduled", "Running", "Unknown", "Failed"))
 ENDING_SCHEDULED = a_vmi("Scheduled", deleting=True, **GRANTED)
@@ -405,21 +407,48 @@ def test_missing_claims_are_named_until_they_exist() -> None:
     assert types_of(after) == ["Ready"]
 
 
-def test_a_claim_that_another_instance_writes_to_is_named_until_its_pod_exists() -> None:
+def test_a_claim_that_another_instance_writes_to_is_named() -> None:
     vmi = a_vmi(spec={"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}]}, **S)
-    world = vmi_world(vmi, claims={"c": PersistentVolumeClaim()}, claim_writers={"c": Key("default", "other")})
+    world = vmi_world(vmi, claims={"c": PersistentVolumeClaim()}, **BEHIND)
     condition = condition_of(derived(world), "Synchronized")
     assert condition is not None
     assert (condition.status, condition.reason) == ("False", "ClaimInUse")
-    assert "claim c of default/other, and two guests" in condition.message
+    assert "claim c of default/x, and two guests" in condition.message
     missing = condition_of(derived(replace(world, claims={})), "Synchronized")
     assert missing is not None
     assert missing.reason == "FailedPvcNotFound", "it comes first"
-    assert condition_of(derived(replace(world, pods=(a_pod(),))), "Synchronized") is None
+    with_pod = derived(replace(world, pods=(a_pod(),)))
+    assert (with_pod.phase, with_pod.attempt) == ("Scheduling", 2), "it gives way"
+    assert condition_of(with_pod, "Synchronized") == condition
+    assert "gone" not in condition.message
+
+
+def test_one_that_goes_first_waits_with_its_pod_until_the_other_has_given_way() -> None:
+    writers = {"c": ClaimWriter(OTHER, gives_way=True)}
+    status = derived(vmi_world(STARTING, UP_POD, claim_writers=writers))
+    assert (status.phase, status.attempt) == ("Scheduling", 1)
+    condition = condition_of(status, "Synchronized")
+    assert condition is not None
+    assert condition.reason == "ClaimInUse"
+
+
+def test_a_pod_that_ended_does_not_give_way() -> None:
+    ended = derived(vmi_world(STARTING, a_pod("Failed", reason="Preempting"), **BEHIND))
+    assert (ended.phase, ended.attempt) == ("Failed", 1)
+
+
+def test_the_pod_of_an_instance_that_is_gone_is_named_with_what_to_do() -> None:
+    writers = {"c": ClaimWriter(Key("default", "y"), orphan="virt-launcher-y"), "d": ClaimWriter(OTHER)}
+    condition = condition_of(derived(vmi_world(STARTING, claim_writers=writers)), "Synchronized")
+    assert condition is not None
+    assert (
+        "claim c of default/y, which is gone (launcher Pod virt-launcher-y), d of default/x, and" in condition.message
+    )
+    assert condition.message.endswith("see that the node is off, then delete the Pod by force")
 
 
 def test_of_many_such_claims_some_are_named() -> None:
-    writers = {name: Key("default", f"of-{name}") for name in "abcde"}
+    writers = {name: ClaimWriter(Key("default", f"of-{name}")) for name in "abcde"}
     condition = condition_of(derived(vmi_world(STARTING, claim_writers=writers)), "Synchronized")
     assert condition is not None
     assert "claim a of default/of-a, b of default/of-b, c of default/of-c and 2 more, and two" in condition.message

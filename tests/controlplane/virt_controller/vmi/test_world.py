@@ -12,8 +12,9 @@ import pytest
 from kubevirt_api.names import EXCLUDED_NODES
 
 from controlplane.api.objects.kubevirt import DeveloperConfiguration, KubeVirtConfiguration
+from controlplane.api.objects.resources import Key
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
-from controlplane.virt_controller.vmi.world import attempts, pod_name
+from controlplane.virt_controller.vmi.world import ClaimWriter, attempts, former_pod_names, pod_name
 from tests.controlplane.virt_controller.builders import POD_UID, a_pod, a_vmi, vmi_world
 
 GRANT = {POD_UID: "node-1"}
@@ -44,6 +45,12 @@ def test_the_current_attempt_and_the_two_before_it_may_have_a_pod(attempt: int, 
     assert list(attempts(a_vmi(attempt=attempt))) == possible
 
 
+@pytest.mark.parametrize(("attempt", "former"), [(0, []), (1, []), (2, [1]), (9, [7, 8])])
+def test_former_attempts_have_other_pods(attempt: int, former: list[int]) -> None:
+    vmi = a_vmi(attempt=attempt)
+    assert former_pod_names(vmi) == {pod_name(vmi, number) for number in former}
+
+
 def test_the_attempt_is_the_recorded_one_or_the_first() -> None:
     assert [vmi_world(a_vmi(attempt=number)).attempt for number in (0, 1, 3)] == [1, 1, 3]
 
@@ -72,6 +79,10 @@ def test_before_the_grant_the_attempts_pod_is_the_source_and_after_it_the_grante
 
 
 PENDING = a_vmi("Scheduling", attempt=1)
+OTHER = Key("default", "other")
+AHEAD = {"claim_writers": {"c": ClaimWriter(OTHER, gives_way=True)}}
+BEHIND = {"claim_writers": {"c": ClaimWriter(OTHER)}}
+BOTH = {"claim_writers": {"c": ClaimWriter(OTHER, gives_way=True), "d": ClaimWriter(OTHER)}}
 
 
 @pytest.mark.parametrize(
@@ -91,6 +102,17 @@ PENDING = a_vmi("Scheduling", attempt=1)
         (PENDING, {"excluded": "a", "node": "node-1"}, {}, False),
         (a_vmi("Scheduling", attempt=1, deleting=True), {"excluded": "a"}, {}, False),
         (a_vmi("Scheduled", attempt=1), {"excluded": "a"}, {}, False),
+        (a_vmi("Scheduling", attempt=1, activePods=GRANT), {"excluded": "a"}, {}, False),
+        (PENDING, {}, BEHIND, True),
+        (PENDING, {"node": "node-1"}, BEHIND, True),
+        (PENDING, {}, AHEAD, False),
+        (PENDING, {}, BOTH, True),
+        (PENDING, {"deleting": True}, BEHIND, False),
+        (a_vmi("Scheduling", attempt=1, deleting=True), {}, BEHIND, False),
+        (a_vmi("Scheduling", attempt=1, activePods=GRANT), {}, BEHIND, False),
+        (a_vmi("Scheduled", attempt=1), {}, BEHIND, False),
+        (a_vmi("Running", attempt=1, activePods=GRANT), {}, BEHIND, False),
+        (a_vmi("Scheduling", attempt=2), {}, BEHIND, False),
     ],
     ids=[
         "KVM that it does not need",
@@ -107,9 +129,20 @@ PENDING = a_vmi("Scheduling", attempt=1)
         "available again, with a node",
         "available again, deleted",
         "available again, granted",
+        "available again, a Pod is named",
+        "another goes first",
+        "another goes first, with a node",
+        "another gives way",
+        "one of two others goes first",
+        "another goes first, its Pod going",
+        "another goes first, deleted",
+        "another goes first, a Pod is named",
+        "another goes first, granted",
+        "another goes first, its guest runs",
+        "another goes first, the next attempt has no Pod",
     ],
 )
-def test_a_waiting_pod_with_outdated_requirements_is_recreated(
+def test_a_waiting_pod_that_is_outdated_or_must_give_way_is_recreated(
     vmi: VirtualMachineInstance, pod: dict[str, Any], facts: dict[str, Any], is_recreated: bool
 ) -> None:
     excluded = pod.get("excluded")
