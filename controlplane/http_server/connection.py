@@ -25,6 +25,8 @@ class Connection(asyncio.Protocol):
         self.handshake: asyncio.Task[None] | None = None
         self.is_authenticated = False
         """The peer has a client certificate that the handshake verified."""
+        self.is_unread = False
+        """A response waits for the peer to read what was sent."""
         self._lost = lost
         self._transport: asyncio.Transport | None = None
         self._deadline: asyncio.TimerHandle | None = None
@@ -87,7 +89,9 @@ class Connection(asyncio.Protocol):
         self.protocol.eof_received()
 
     def pause_writing(self) -> None:
+        self.is_unread = True
         self.protocol.pause_writing()
 
     def resume_writing(self) -> None:
+        self.is_unread = False
         self.protocol.resume_writing()

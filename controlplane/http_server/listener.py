@@ -15,6 +15,7 @@ import logging
 import socket
 import ssl
 from collections.abc import Awaitable, Callable
+from itertools import chain
 from typing import Any
 
 from aiohttp import web
@@ -59,9 +60,9 @@ class Listener:
     def __init__(self, handle: Handle, connections: int, tls: ssl.SSLContext | None = None) -> None:
         """connections: limit for all peers; lower if descriptors are scarce. One peer gets three quarters of it.
 
-        A peer without a connection always gets one while another connection is idle: the longest-idle connection
-        without a client certificate is closed. Otherwise silent connections from several addresses would keep out a
-        kubelet's probe.
+        A peer without a connection always gets one while another connection is idle, or its peer does not read the
+        response: the longest-idle connection without a client certificate is closed. Otherwise silent connections from
+        several addresses would keep out a kubelet's probe.
         """
         self._handle, self._tls = handle, tls
         limit = connection_limit(connections)
@@ -129,11 +130,13 @@ class Listener:
 
     def _make_room(self, peer: str) -> bool:
         """Close an idle connection for a peer without one, and count the new one; False if none can be closed."""
-        idle = (connection for connection in self._peers if connection.is_idle and not connection.is_authenticated)
-        if self._quota.used_by(peer) or (longest_idle := next(idle, None)) is None:
+        closable = [connection for connection in self._peers if not connection.is_authenticated]
+        idle = (connection for connection in closable if connection.is_idle)
+        unread = (connection for connection in closable if connection.is_unread)
+        if self._quota.used_by(peer) or (chosen := next(chain(idle, unread), None)) is None:
             return False
-        longest_idle.abort()
-        self._release(longest_idle)
+        chosen.abort()
+        self._release(chosen)
         return self._quota.take(peer)
 
     async def _shake_hands(self, accepted: socket.socket, connection: Connection) -> None:

@@ -73,13 +73,14 @@ async def service(request: pytest.FixtureRequest) -> AsyncIterator[Service]:
 class Reader:
     """A client that reads only in `read`."""
 
-    def __init__(self, service: Service) -> None:
+    def __init__(self, service: Service, address: str = "127.0.0.1") -> None:
         self._tls = trusting() if service.is_tls else None
-        self._port = service.port
+        self._port, self._address = service.port, address
 
     async def send(self, data: bytes = REQUEST) -> None:
         connected = socket.socket()
         connected.setblocking(False)
+        connected.bind((self._address, 0))
         await asyncio.get_running_loop().sock_connect(connected, ("127.0.0.1", self._port))
         name = "x" if self._tls is not None else None
         self.reader, self.writer = await asyncio.open_connection(
@@ -121,6 +122,30 @@ async def test_an_unread_response_closes_the_connection(
     await service.until(requests=1, reserved=1)
     await service.until(requests=1, reserved=0)
     assert await reader.read() < LARGE
+
+
+async def test_unread_responses_keep_out_no_new_peer(service: Service) -> None:
+    """Otherwise a few addresses that read nothing would keep out a kubelet's probe."""
+    silent = [Reader(service, f"127.0.0.{10 + number}") for number in range(4)]
+    for reader in silent:
+        await reader.send()
+    await service.until(requests=4, reserved=4)
+    service.size = 10
+    kubelet = Reader(service)
+    async with asyncio.timeout(responses.WRITING_SECONDS / 2):
+        while not await connects(kubelet):  # until the kernel's buffers are full
+            pass
+    for reader in (*silent, kubelet):
+        reader.writer.transport.abort()
+
+
+async def connects(reader: Reader) -> bool:
+    """Tell whether the reader gets a response."""
+    try:
+        await reader.send()
+        return await reader.reader.readuntil(b"x" * 10) != b""
+    except (ConnectionError, ssl.SSLError, asyncio.IncompleteReadError):
+        return False
 
 
 async def test_reading_slowly_does_not_extend_the_timeout(
