@@ -56,7 +56,6 @@ def nobody(uid: int) -> Json:
     }
 
 
-OF_ITSELF = ["metadata.name", "metadata.namespace", "status.podIP"]
 OF_ITSELF_AND_ITS_NODE = ["metadata.name", "metadata.namespace", "spec.nodeName", "status.podIP"]
 RIGHTS: dict[str, Json] = {
     "virt-api": {
@@ -66,7 +65,7 @@ RIGHTS: dict[str, Json] = {
         "containers": {
             "virt-api": {
                 "securityContext": CONFINED,
-                "downward_api": OF_ITSELF,
+                "downward_api": OF_ITSELF_AND_ITS_NODE,
                 "ports": [{"name": "metrics", "containerPort": 8443}],
             },
         },
