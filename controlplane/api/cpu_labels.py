@@ -1,13 +1,14 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Labels that describe a Node's processor, with upstream's names, and the labels that a guest's target needs. Pure.
+"""Labels of a Node's processor and boards, with upstream's names, and the labels that a guest's target needs. Pure.
 
-A node that emulates has the labels of CPU models only, for clients: there every guest can run on every node.
+A node that emulates has the labels of CPU models and boards only: no guest there has the node's processor.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 
 HOST_MODEL, HOST_PASSTHROUGH = "host-model", "host-passthrough"
@@ -21,10 +22,13 @@ OF_HOST = "host-model-cpu.node.kubevirt.io/"
 REQUIRED = "host-model-required-features.node.kubevirt.io/"
 """A feature of the node's processor that this model lacks."""
 VENDOR = "cpu-vendor.node.kubevirt.io/"
-PREFIXES = (MODEL, MIGRATION, FEATURE, OF_HOST, REQUIRED, VENDOR)
+MACHINE = "machine-type.node.kubevirt.io/"
+"""A guest with this board can run on the node."""
+PREFIXES = (MODEL, MIGRATION, FEATURE, OF_HOST, REQUIRED, VENDOR, MACHINE)
 PINNING = (MIGRATION, FEATURE, OF_HOST)
 """Labels in the node selector of a migrated guest's Pod. They describe the CPU that the guest started with."""
 _IS = "true"
+_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?", re.ASCII)
 
 
 class UnknownProcessorError(ValueError):
@@ -32,9 +36,18 @@ class UnknownProcessorError(ValueError):
 
 
 def label_processor(
-    *, model: str, vendor: str, models: Iterable[str], required: Iterable[str], features: Iterable[str]
+    *,
+    model: str,
+    vendor: str,
+    models: Iterable[str],
+    required: Iterable[str],
+    features: Iterable[str],
+    machines: Iterable[str] = (),
 ) -> dict[str, str]:
-    """Return the labels of a Node with this processor. model: "" if no guest there has the node's processor."""
+    """Return the labels of a Node with this processor. model: "" if no guest there has the node's processor.
+
+    machines: QEMU's names of the boards that guests can have there.
+    """
     usable = {*models}
     keys = (
         *(MODEL + name for name in usable),
@@ -43,12 +56,13 @@ def label_processor(
         *(REQUIRED + name for name in required),
         OF_HOST + model,
         VENDOR + vendor,
+        *(MACHINE + name for name in machines if _NAME.fullmatch(name)),
     )
     return {name: _IS for name in sorted(keys) if not name.endswith("/")}
 
 
 def of_processor(labels: Mapping[str, str]) -> dict[str, str]:
-    """Return the labels about the processor."""
+    """Return the labels about processor and boards."""
     return {name: value for name, value in labels.items() if name.startswith(PREFIXES)}
 
 
@@ -75,3 +89,8 @@ def needed_at_target(
         **{FEATURE + name: _IS for name in required},
         **({OF_HOST + host[0]: _IS} if model == HOST_PASSTHROUGH else {}),
     }
+
+
+def of_machine(machine_type: str) -> dict[str, str]:
+    """Return the label that the target of a guest with this board must have; none if no label can have its name."""
+    return {MACHINE + machine_type: _IS} if _NAME.fullmatch(machine_type) else {}

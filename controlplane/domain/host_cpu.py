@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""libvirt's description of the node's processor, as far as it decides where a guest can run or move. Pure.
+"""libvirt's description of the node's processor and boards, as far as it decides where a guest can run or move. Pure.
 
 The XML comes from a libvirtd of our own, in a Pod of our own, so it is trusted.
 """
@@ -50,6 +50,13 @@ def read_emulated_cpu(capabilities: str) -> dict[str, Any]:
     There is no host model: no emulated guest has its node's processor.
     """
     return {"model": "", "models": _names(_usable_models(_parse(capabilities)))}
+
+
+def read_machines(capabilities: str, architecture: str) -> list[str]:
+    """Return the names of the boards that guests can have. capabilities: libvirt's, of the connection."""
+    arch = f"guest/arch[@name='{architecture}']"
+    found = [*_parse(capabilities).findall(f"{arch}/machine"), *_parse(capabilities).findall(f"{arch}/domain/machine")]
+    return _names([name for machine in found for name in (machine.text or "", machine.get("canonical", ""))])
 
 
 def _usable_models(root: ElementTree.Element) -> list[str]:

@@ -21,7 +21,7 @@ from weakref import WeakSet
 
 import libvirt
 
-from controlplane.domain.host_cpu import host_model, read_emulated_cpu, read_host_cpu
+from controlplane.domain.host_cpu import host_model, read_emulated_cpu, read_host_cpu, read_machines
 from controlplane.hypervisor import events
 from controlplane.hypervisor.calls import DEADLINE_SECONDS, call
 from controlplane.hypervisor.domain import Domain
@@ -89,7 +89,7 @@ class Connection:
         return self._keep(Domain(made, guest.name, self._transport, self._deadline))
 
     async def host_cpu(self) -> dict[str, Any] | None:
-        """Describe the node's processor as guests with KVM see it; None where KVM cannot be used."""
+        """Describe processor and boards as guests with KVM see them; None where KVM cannot be used."""
         about = (None, "x86_64", "q35", "kvm")
         capabilities = await self._call("read the domain capabilities", self._handle.getDomainCapabilities, *about, 0)
         model = host_model(capabilities)
@@ -97,16 +97,20 @@ class Connection:
             return None
         expand = libvirt.VIR_CONNECT_BASELINE_CPU_EXPAND_FEATURES
         ask = self._handle.baselineHypervisorCPU
-        return read_host_cpu(
-            capabilities, await self._call("read the features of its processor", ask, *about, [model], expand)
-        )
+        expanded = await self._call("read the features of its processor", ask, *about, [model], expand)
+        described = read_host_cpu(capabilities, expanded)
+        return None if described is None else {**described, "machines": await self._machines()}
 
     async def emulated_cpu(self) -> dict[str, Any]:
-        """Describe the processors that guests without KVM can have."""
+        """Describe the processors and boards that guests without KVM can have."""
         about = (None, "x86_64", "q35", "qemu")
-        return read_emulated_cpu(
+        described = read_emulated_cpu(
             await self._call("read the domain capabilities", self._handle.getDomainCapabilities, *about, 0)
         )
+        return {**described, "machines": await self._machines()}
+
+    async def _machines(self) -> list[str]:
+        return read_machines(await self._call("read the capabilities", self._handle.getCapabilities), "x86_64")
 
     async def ping(self, deadline_seconds: float) -> None:
         """Check that libvirtd responds. Needs no domain. TimedOut ends the connection."""

@@ -90,6 +90,8 @@ class HostCpu(msgspec.Struct, frozen=True):
     """Features in addition to the model's."""
     features: Names = ()
     """All features."""
+    machines: Names = ()
+    """QEMU's names of the boards that a guest can have on this node."""
 
 
 class Hello(msgspec.Struct, frozen=True, tag=True):

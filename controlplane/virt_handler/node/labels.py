@@ -24,6 +24,8 @@ KVM_USABLE = "kubevirt.io/kvm-usable"
 """Label: "true" if virt-node could run a virtual CPU."""
 KVM_REASON = "kubevirt.io/kvm-unusable-reason"
 """Annotation: why KVM is not usable."""
+SKIP = "node-labeller.kubevirt.io/skip-node"
+"""Annotation that an administrator sets, with any value: the labels of processor and boards stay as they are."""
 HEARTBEAT = "kubevirt.io/heartbeat"
 """Annotation for upstream's tools: when virt-handler began to serve this node."""
 
@@ -70,13 +72,21 @@ def serving_patch(
 
 
 def processor_labels(node: Mapping[str, Any], cpu: HostCpu | None) -> dict[str, str | None]:
-    """Return the labels of the node's CPU, with None for labels to delete."""
-    current = of_processor(node.get("metadata", {}).get("labels") or {})
+    """Return the labels of the node's CPU and boards, with None for labels to delete."""
+    meta = node.get("metadata", {})
+    if SKIP in (meta.get("annotations") or {}):
+        return {}
+    current = of_processor(meta.get("labels") or {})
     wanted = (
         {}
         if cpu is None
         else label_processor(
-            model=cpu.model, vendor=cpu.vendor, models=cpu.models, required=cpu.required, features=cpu.features
+            model=cpu.model,
+            vendor=cpu.vendor,
+            models=cpu.models,
+            required=cpu.required,
+            features=cpu.features,
+            machines=cpu.machines,
         )
     )
     return {**dict.fromkeys(current), **wanted}

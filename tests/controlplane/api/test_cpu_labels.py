@@ -7,7 +7,13 @@ from __future__ import annotations
 
 import pytest
 
-from controlplane.api.cpu_labels import UnknownProcessorError, label_processor, needed_at_target, of_processor
+from controlplane.api.cpu_labels import (
+    UnknownProcessorError,
+    label_processor,
+    needed_at_target,
+    of_machine,
+    of_processor,
+)
 
 EPYC = label_processor(
     model="EPYC", vendor="AMD", models=["EPYC", "qemu64"], required=["x2apic"], features=["x2apic", "avx2"]
@@ -42,6 +48,13 @@ def test_a_node_that_emulates_labels_only_its_cpu_models() -> None:
         "cpu-model.node.kubevirt.io/EPYC": "true",
         "cpu-model.node.kubevirt.io/qemu64": "true",
     }
+
+
+def test_a_board_is_labelled_and_required_if_a_label_can_have_its_name() -> None:
+    names = ["pc-q35-10.0", "pc-q35-10.0+deb13", "-", "x" * 64]
+    labels = label_processor(model="", vendor="", models=[], required=[], features=[], machines=names)
+    assert labels == {"machine-type.node.kubevirt.io/pc-q35-10.0": "true"}
+    assert [of_machine(name) for name in names] == [labels, {}, {}, {}]
 
 
 def test_an_unknown_vendor_gets_no_label() -> None:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from controlplane.domain.host_cpu import host_model, read_emulated_cpu, read_host_cpu
+from controlplane.domain.host_cpu import host_model, read_emulated_cpu, read_host_cpu, read_machines
 
 MODE = """<mode name='host-model' supported='yes'>
       <model fallback='forbid'>EPYC</model>
@@ -55,6 +55,18 @@ def test_a_feature_too_long_for_a_label_is_left_out() -> None:
     cpu = read_host_cpu(CAPABILITIES.replace("name='ss'", f"name='{'s' * 61}'"), EXPANDED)
     assert cpu is not None
     assert cpu["required"] == ["x2apic"]
+
+
+def test_boards_are_those_of_one_architecture() -> None:
+    capabilities = """<capabilities><guest><os_type>hvm</os_type><arch name='i686'><wordsize>32</wordsize>
+      <machine maxCpus='255'>pc-i440fx-old</machine></arch></guest>
+    <guest><os_type>hvm</os_type><arch name='x86_64'><wordsize>64</wordsize>
+      <machine maxCpus='1'>none</machine>
+      <machine canonical='pc-q35-10.0' maxCpus='4096'>q35</machine>
+      <machine maxCpus='4096'>pc-q35-9.2</machine>
+      <domain type='qemu'/><domain type='kvm'><machine maxCpus='64'>microvm</machine></domain></arch></guest>
+    </capabilities>"""
+    assert read_machines(capabilities, "x86_64") == ["microvm", "none", "pc-q35-10.0", "pc-q35-9.2", "q35"]
 
 
 def test_under_emulation_only_models_are_described() -> None:

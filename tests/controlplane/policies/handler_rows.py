@@ -74,10 +74,11 @@ PROCESSOR = {
             models=[f"m{number}" for number in range(100)],
             required=[f"r{number}" for number in range(60)],
             features=[f"f{number}" for number in range(200)],
+            machines=[f"pc-q35-{number}" for number in range(100)],
         )
     }
 }
-"""More models and features than libvirt has ever reported for a CPU."""
+"""More models, features and boards than libvirt has ever reported for a CPU."""
 
 NODE_ROWS: dict[str, Row] = {
     "it says that it serves": patch(MINE, node.serving_patch(NO_KVM, 0, ENDPOINT), None),

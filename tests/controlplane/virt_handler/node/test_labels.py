@@ -119,10 +119,17 @@ def test_a_node_offers_what_is_allocatable(allocatable: dict[str, str] | None, e
     assert offers({"status": {"allocatable": allocatable}}, ["tun", "kvm"]) is expected
 
 
+def test_labels_that_an_administrator_keeps_are_not_touched() -> None:
+    """As upstream: whoever sets the annotation changes the labels by hand."""
+    kept = a_node({"cpu-model.node.kubevirt.io/fake": "true"}, {"node-labeller.kubevirt.io/skip-node": ""})
+    assert processor_labels(kept, HostCpu(model="EPYC", machines=("q35",))) == {}
+
+
 def test_labels_of_a_former_processor_are_removed() -> None:
     former = {"cpu-model.node.kubevirt.io/qemu64": "true", "host-model-cpu.node.kubevirt.io/EPYC": "true", "zone": "a"}
-    labels = processor_labels(a_node(former), HostCpu(model="EPYC"))
+    labels = processor_labels(a_node(former), HostCpu(model="EPYC", machines=("q35",)))
     assert labels == {
+        "machine-type.node.kubevirt.io/q35": "true",
         "cpu-model.node.kubevirt.io/qemu64": None,
         "host-model-cpu.node.kubevirt.io/EPYC": "true",
         "cpu-model-migration.node.kubevirt.io/EPYC": "true",
