@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from lab.cluster import faults
+from lab.cluster.distributions import DISTRIBUTIONS
 from lab.cluster.inventory import render_inventory
 from lab.cluster.lab import Lab
 from lab.cluster.status import collect_status, render_status
@@ -47,6 +48,8 @@ def parser() -> argparse.ArgumentParser:
     )
     text = "a feature gate of the API server and the kubelets, such as ImageVolume=true; repeatable"
     up.add_argument("--feature-gate", type=feature_gate, action="append", default=[], metavar="NAME=BOOL", help=text)
+    text = "a new lab with the settings of this distribution, such as the root of its kubelets; see its README"
+    up.add_argument("--like", choices=[*filter(None, DISTRIBUTIONS)], help=text)
     up.add_argument("--no-controllers", action="store_true", help="API server and etcd only; use with --nodes 0")
     down = add("down", "remove the lab and everything that it created")
     down.add_argument("--all", action="store_true", help="every lab of this machine")
@@ -149,6 +152,7 @@ def _run(options: argparse.Namespace) -> int:
                 controllers=not options.no_controllers,
                 kubernetes=options.kubernetes,
                 feature_gates=dict(options.feature_gate),
+                like=options.like,
             )
         case "down":
             for name in all_names() if options.all else [options.name]:

@@ -40,8 +40,8 @@ class Request:
         return bool(self.names or self.addresses)
 
 
-def control_plane_requests(addresses: Addresses) -> list[Request]:
-    names = ["kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local"]
+def control_plane_requests(addresses: Addresses, domain: str = "cluster.local") -> list[Request]:
+    names = ["kubernetes", "kubernetes.default", "kubernetes.default.svc", f"kubernetes.default.svc.{domain}"]
     return [
         Request(
             file="apiserver",

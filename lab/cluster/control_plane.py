@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from lab.cluster.distributions import Distribution
 from lab.collection import ROOT
 from lab.machines.addresses import API_PORT, POD_NETWORK, SERVICE_NETWORK, Addresses
 from lab.machines.machine import Program, search_path
@@ -33,7 +34,7 @@ AUDIT_FILE_MEGABYTES, AUDIT_FILES_BEFORE = 64, 1
 WEBHOOK_STAGES = ("MutatingAdmissionWebhook", "ValidatingAdmissionWebhook")
 
 
-def render_admission(webhooks: Path) -> dict[str, Any]:
+def render_admission(webhooks: Path, distribution: Distribution) -> dict[str, Any]:
     """Return the admission configuration: the API server authenticates to webhooks with this kubeconfig."""
     configuration = {
         "apiVersion": "apiserver.config.k8s.io/v1",
@@ -41,6 +42,7 @@ def render_admission(webhooks: Path) -> dict[str, Any]:
         "kubeConfigFile": str(webhooks),
     }
     plugins = [{"name": name, "configuration": configuration} for name in WEBHOOK_STAGES]
+    plugins.append(distribution.pod_security_plugin())
     return {"apiVersion": "apiserver.config.k8s.io/v1", "kind": "AdmissionConfiguration", "plugins": plugins}
 
 
@@ -54,6 +56,7 @@ class ControlPlane:
     node_grace_seconds: int
     """Time without a heartbeat after which a node is NotReady. Kubernetes' default is 50."""
     feature_gates: Mapping[str, bool] = field(default_factory=dict)
+    distribution: Distribution = field(default_factory=Distribution)
 
     def _file(self, name: str) -> str:
         return str(self.state.certificates / name)
@@ -135,7 +138,7 @@ class ControlPlane:
             f"--kubelet-client-key={self._file('apiserver-kubelet-client.key')}",
             f"--kubelet-certificate-authority={self._file('ca.crt')}",
             "--kubelet-preferred-address-types=InternalIP",
-            "--service-account-issuer=https://kubernetes.default.svc.cluster.local",
+            f"--service-account-issuer=https://kubernetes.default.svc.{self.distribution.cluster_domain}",
             f"--service-account-key-file={self._file('sa.pub')}",
             f"--service-account-signing-key-file={self._file('sa.key')}",
             f"--requestheader-client-ca-file={self._file('front-proxy-ca.crt')}",

@@ -9,6 +9,7 @@ import json
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from lab.cluster.distributions import DISTRIBUTIONS, Distribution
 from lab.cluster.kubeconfig import write_private
 from lab.errors import LabError
 from lab.locks import locked
@@ -33,12 +34,18 @@ class Description:
     """The minor version that the lab runs."""
     feature_gates: dict[str, bool] = field(default_factory=dict)
     """Feature gates of the API server and the kubelets that differ from their defaults."""
+    like: str = ""
+    """The distribution whose settings the lab has, a name of DISTRIBUTIONS."""
     programs: dict[str, str] = field(default_factory=dict)
     """Path and version, by name, of the programs that the user has named instead of built ones."""
 
     @property
     def addresses(self) -> Addresses:
         return Addresses(index=self.index)
+
+    @property
+    def distribution(self) -> Distribution:
+        return DISTRIBUTIONS[self.like]
 
 
 def load(state: State) -> Description | None:

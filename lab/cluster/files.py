@@ -19,7 +19,7 @@ from lab.paths import State
 def write_files(state: State, control_plane: ControlPlane, nodes: Sequence[Node]) -> None:
     """Write missing and changed files. Existing certificates stay."""
     certificates = state.certificates
-    requests = control_plane_requests(control_plane.addresses)
+    requests = control_plane_requests(control_plane.addresses, control_plane.distribution.cluster_domain)
     for node in nodes:
         requests += node_requests(node.name, str(control_plane.addresses.node(node.number)))
     ensure_certificates(certificates, requests)
@@ -35,7 +35,7 @@ def write_files(state: State, control_plane: ControlPlane, nodes: Sequence[Node]
     write_private(control_plane.audit_policy(), json.dumps(AUDIT_POLICY))
     webhooks = control_plane.kubeconfig("webhooks")
     write_private(webhooks, render_webhook_users(certificates, "front-proxy-client"))
-    write_private(control_plane.admission(), json.dumps(render_admission(webhooks)))
+    write_private(control_plane.admission(), json.dumps(render_admission(webhooks, control_plane.distribution)))
     for directory in (state.audit_log.parent, state.shared_volumes, state.etcd):
         directory.mkdir(parents=True, exist_ok=True)
     for node in nodes:

@@ -97,6 +97,7 @@ class Lab:
         controllers: bool = True,
         kubernetes: str | None = None,
         feature_gates: Mapping[str, bool] | None = None,
+        like: str | None = None,
     ) -> None:
         """Start or repair the lab. Returns when its nodes are Ready and Pods can be created.
 
@@ -106,6 +107,7 @@ class Lab:
         controllers: False omits controller manager, scheduler and storage, for tests that need only an API server.
         kubernetes: the minor version, such as 1.35, of a new lab. It is built on first use, in about 5 minutes.
         feature_gates: gates of the API server and the kubelets, in addition to those of earlier calls.
+        like: the distribution whose settings a new lab has, such as k3s (distributions.py).
         """
         # This import loads half of the package, and Ansible runs `lab node exec` for every task on a node.
         from lab.cluster.start import Starter  # noqa: PLC0415
@@ -114,7 +116,7 @@ class Lab:
         preflight.check_inotify(self._to_start(nodes))
         programs = self._programs(kubernetes)
         with self._lock():
-            target = self._want(nodes, node_grace_seconds, kubernetes, feature_gates or {})
+            target = self._want(nodes, node_grace_seconds, kubernetes, feature_gates or {}, like)
             archives = [read_archive(path) for path in images]
             imported = {archive.digest: archive.reference for archive in archives}
             target = replace(target, images={**target.images, **imported}, programs=programs.named)
@@ -165,20 +167,20 @@ class Lab:
             targets = [machine for machine in self.nodes() if not imports.has_imported(machine, archive)]
             if archive.digest in current.images and not targets:
                 return archive.reference
-            client = self._programs().node("ctr")
+            client, socket = self._programs().node("ctr"), current.distribution.runtime_socket
             self._progress(f"importing {archive.reference} into {len(targets)} nodes")
             stored = keep(archive, self.state.archives)
             description.save(self.state, replace(current, images={**current.images, archive.digest: archive.reference}))
             # A node that is down or frozen gets the image when `up` brings it back.
             reachable = [machine for machine in targets if machine.pid() is not None and not machine.is_frozen()]
-            in_parallel([partial(imports.import_into, machine, stored, client) for machine in reachable])
+            in_parallel([partial(imports.import_into, machine, stored, client, socket) for machine in reachable])
         return archive.reference
 
     def image_references(self) -> dict[str, list[str]]:
         """Return the images of each running node."""
-        client = self._programs().node("ctr")
+        client, socket = self._programs().node("ctr"), self.describe().distribution.runtime_socket
         return {
-            machine.name: imports.list_references(machine, client)
+            machine.name: imports.list_references(machine, client, socket)
             for machine in self.nodes()
             if machine.pid() is not None
         }
@@ -204,6 +206,7 @@ class Lab:
         node_grace_seconds: int | None,
         kubernetes: str | None,
         feature_gates: Mapping[str, bool],
+        like: str | None,
     ) -> Description:
         current = description.load(self.state)
         if current is None:
@@ -215,12 +218,12 @@ class Lab:
                 node_grace_seconds=node_grace_seconds or DEFAULT_NODE_GRACE_SECONDS,
                 kubernetes=kubernetes or MINOR,
                 feature_gates=dict(feature_gates),
+                like=like or "",
             )
         if kubernetes not in (None, current.kubernetes):
-            raise LabError(
-                f"lab {self.name!r} runs Kubernetes {current.kubernetes}, not {kubernetes};"
-                f" remove it with `lab down --name {self.name}` and start it again"
-            )
+            raise self._cannot(f"runs Kubernetes {current.kubernetes}, not {kubernetes}")
+        if like not in (None, current.like):
+            raise self._cannot(f"is like {current.like or 'no distribution'}, not {like}")
         target = replace(
             current,
             nodes=current.nodes if nodes is None else nodes,
@@ -229,12 +232,12 @@ class Lab:
         )
         description.check_node_count(target.nodes)
         if target.nodes < current.nodes:
-            raise LabError(
-                f"lab {self.name!r} has {current.nodes} nodes and cannot shrink to {target.nodes};"
-                f" remove it with `lab down --name {self.name}` and start it again"
-            )
+            raise self._cannot(f"has {current.nodes} nodes and cannot shrink to {target.nodes}")
         description.save(self.state, target)
         return target
+
+    def _cannot(self, what: str) -> LabError:
+        return LabError(f"lab {self.name!r} {what}; remove it with `lab down --name {self.name}` and start it again")
 
     def _lock(self) -> contextlib.AbstractContextManager[None]:
         return locked(self.cache, f"lab-{self.name}", self._progress)

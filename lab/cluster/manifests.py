@@ -17,17 +17,17 @@ DEFAULT_CLASS = "standard"
 SHARED_CLASS = "shared"
 
 _DNS_LABELS = {"k8s-app": "kube-dns"}
-_COREFILE = """.:53 {
+_COREFILE = """.:53 {{
     errors
     health
     ready
-    kubernetes cluster.local in-addr.arpa ip6.arpa {
+    kubernetes {domain} in-addr.arpa ip6.arpa {{
         pods insecure
-    }
+    }}
     cache 5
     loadbalance
     reload
-}
+}}
 """
 
 
@@ -35,8 +35,8 @@ def _meta(name: str, namespace: str | None = "kube-system", **more: Any) -> Obje
     return {"name": name, **({"namespace": namespace} if namespace else {}), **more}
 
 
-def base_objects() -> list[tuple[str, Object]]:
-    """Return pairs of collection path and object, in the order of their creation."""
+def base_objects(domain: str = "cluster.local") -> list[tuple[str, Object]]:
+    """Return pairs of collection path and object, in the order of their creation. domain: of the cluster."""
     rbac = "/apis/rbac.authorization.k8s.io/v1"
     core = "/api/v1/namespaces/kube-system"
     return [
@@ -45,10 +45,7 @@ def base_objects() -> list[tuple[str, Object]]:
         (f"{rbac}/clusterroles", _dns_role()),
         (f"{rbac}/clusterrolebindings", _dns_binding()),
         (f"{core}/serviceaccounts", {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": _meta("coredns")}),
-        (
-            f"{core}/configmaps",
-            {"apiVersion": "v1", "kind": "ConfigMap", "metadata": _meta("coredns"), "data": {"Corefile": _COREFILE}},
-        ),
+        (f"{core}/configmaps", _dns_configuration(domain)),
         (f"{core}/services", _dns_service()),
         ("/apis/apps/v1/namespaces/kube-system/deployments", _dns_deployment()),
     ]
@@ -113,6 +110,11 @@ def _dns_binding() -> Object:
         "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "system:coredns"},
         "subjects": [{"kind": "ServiceAccount", "name": "coredns", "namespace": "kube-system"}],
     }
+
+
+def _dns_configuration(domain: str) -> Object:
+    data = {"Corefile": _COREFILE.format(domain=domain)}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": _meta("coredns"), "data": data}
 
 
 def _dns_service() -> Object:

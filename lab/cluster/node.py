@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from lab.images.containerd import CONTAINERD_SOCKET, containerd_configuration
+from lab.cluster.distributions import Distribution
+from lab.images.containerd import containerd_configuration
 from lab.machines.addresses import DNS_SERVICE, POD_NETWORK, Addresses, node_name
 from lab.machines.machine import Program, search_path
 from lab.paths import MachinePaths, State
@@ -30,6 +31,7 @@ class Node:
     number: int
     runc: str
     feature_gates: Mapping[str, bool] = field(default_factory=dict)
+    distribution: Distribution = field(default_factory=Distribution)
 
     @property
     def name(self) -> str:
@@ -45,9 +47,13 @@ class Node:
     def binds(self) -> list[tuple[Path, str]]:
         """Bind mounts of standard paths to the host's disk: an overlay cannot be the base of containers' overlays."""
         root = self.paths.root
+        kubelet_root = self.distribution.kubelet_root
+        # The kubelet's sockets for plug-ins are at this path, wherever its root directory is.
+        elsewhere = [] if kubelet_root == "/var/lib/kubelet" else [(root / "kubelet-root", kubelet_root)]
         return [
             (self.paths.containerd, "/var/lib/containerd"),
             (root / "kubelet", "/var/lib/kubelet"),
+            *elsewhere,
             (root / "var-log", "/var/log"),
             (root / "cni", "/etc/cni/net.d"),
             (root / "opt-cni", "/opt/cni/bin"),
@@ -58,7 +64,9 @@ class Node:
         """Configuration files by path."""
         etc = self.paths.etc
         return {
-            self._containerd_file: containerd_configuration(self.programs.directories(*CNI_PROGRAMS), self.runc),
+            self._containerd_file: containerd_configuration(
+                self.programs.directories(*CNI_PROGRAMS), self.runc, socket=self.distribution.runtime_socket
+            ),
             etc / "kubelet.yaml": json.dumps(self._kubelet_configuration()),
             self.paths.root / "cni" / "10-lab.conflist": json.dumps(cni_configuration(self.addresses, self.number)),
         }
@@ -70,7 +78,7 @@ class Node:
             environment=[_stamp(self.files()[self._containerd_file])],
             path=self.programs.directories("containerd-shim-runc-v2"),
             # Clients that wait for the socket must not connect to the socket of a dead process.
-            remove=[CONTAINERD_SOCKET, CONTAINERD_SOCKET + ".ttrpc"],
+            remove=[self.distribution.runtime_socket, self.distribution.runtime_socket + ".ttrpc"],
         )
 
     def kubelet(self) -> Program:
@@ -82,6 +90,7 @@ class Node:
                 f"--kubeconfig={self.kubeconfig('kubelet')}",
                 f"--hostname-override={self.name}",
                 f"--node-ip={self.addresses.node(self.number)}",
+                f"--root-dir={self.distribution.kubelet_root}",
             ],
             # Detects a cut connection after 4 s: the node is Ready 1-2 s after a short cut, not 5-20 s.
             environment=["HTTP2_READ_IDLE_TIMEOUT_SECONDS=2", "HTTP2_PING_TIMEOUT_SECONDS=2", _stamp(self.files())],
@@ -142,12 +151,12 @@ class Node:
             "authorization": {"mode": "Webhook"},
             "tlsCertFile": str(certificates / f"{self.name}-serving.crt"),
             "tlsPrivateKeyFile": str(certificates / f"{self.name}-serving.key"),
-            "containerRuntimeEndpoint": f"unix://{CONTAINERD_SOCKET}",
+            "containerRuntimeEndpoint": f"unix://{self.distribution.runtime_socket}",
             "cgroupDriver": "cgroupfs",
             "failCgroupV1": False,
             "failSwapOn": False,
             "clusterDNS": [str(DNS_SERVICE)],
-            "clusterDomain": "cluster.local",
+            "clusterDomain": self.distribution.cluster_domain,
             "resolvConf": "",  # not the host's DNS settings
             "readOnlyPort": 0,
             "healthzBindAddress": "127.0.0.1",
@@ -167,6 +176,7 @@ class Node:
             "nodeStatusReportFrequency": "5m",
             "nodeLeaseDurationSeconds": 4,  # renewed every second, so a returning node is detected at once
             "featureGates": dict(self.feature_gates),
+            "registerWithTaints": self.distribution.node_taints(self.number),
         }
 
 

@@ -50,6 +50,7 @@ class Starter:
             programs=programs,
             node_grace_seconds=description.node_grace_seconds,
             feature_gates=description.feature_gates,
+            distribution=description.distribution,
         )
         runc = programs.runc or shutil.which("runc")
         assert runc is not None, "preflight has looked for it"
@@ -62,6 +63,7 @@ class Starter:
                 number=number,
                 runc=self._runc,
                 feature_gates=description.feature_gates,
+                distribution=description.distribution,
             )
             for number in range(1, description.nodes + 1)
         ]
@@ -91,6 +93,8 @@ class Starter:
             wait_until("ServiceAccount default/default", lambda: api.get(account) is not None, machine)
         if self._nodes:
             wait_until("nodes to be Ready", partial(self._nodes_are_ready, api, fresh, began), machine)
+            for node in self._nodes:
+                self._label(api, node)
             self._progress(f"{len(self._nodes)} nodes are Ready")
         api.close()
 
@@ -122,8 +126,13 @@ class Starter:
     def _start_kubelet(self, node: Node) -> None:
         node_machine(self._state, node.name).ensure([node.containerd(), node.kubelet(), node.proxy()])
 
+    def _label(self, api: Api, node: Node) -> None:
+        """A kubelet may not give itself the label of a role."""
+        if labels := self._description.distribution.node_labels(node.number):
+            api.patch(f"/api/v1/nodes/{node.name}", {"metadata": {"labels": labels}})
+
     def _create_base_objects(self, api: Api) -> bool:
-        for path, obj in base_objects():
+        for path, obj in base_objects(self._description.distribution.cluster_domain):
             api.create(path, obj)
         return True
 

@@ -13,7 +13,6 @@ from lab.cluster.description import Description
 from lab.cluster.node import Node
 from lab.cluster.waiting import wait_until
 from lab.images.archive import Archive, keep, kept_archives
-from lab.images.containerd import CONTAINERD_SOCKET
 from lab.images.imports import has_imported, import_into, mark_imported
 from lab.images.store import clone_store, ensure_store
 from lab.images.system import ensure_system_archives
@@ -48,6 +47,7 @@ class NodeStarter:
         self._state, self._description, self._programs = state, description, programs
         self._nodes, self._cache, self._progress = nodes, cache, progress
         self._addresses = description.addresses
+        self._runtime_socket = description.distribution.runtime_socket
         self._program_bind = (cache.programs, str(cache.programs))
         self._store: Path | None = None
         self._in_store: list[Archive] = []
@@ -107,9 +107,9 @@ class NodeStarter:
         network.run_nft(network.masquerade_rules(self._addresses, node.number), pid=pid)
 
     def _import_missing(self, machine: Machine, pid: int) -> None:
-        socket = Path(f"/proc/{pid}/root{CONTAINERD_SOCKET}")
+        socket = Path(f"/proc/{pid}/root{self._runtime_socket}")
         wait_until("containerd's socket", socket.exists, machine)
         for archive in kept_archives(self._description.images, self._state.archives):
             if not has_imported(machine, archive):
                 self._progress(f"importing {archive.reference} into {machine.name}")
-                import_into(machine, archive, self._programs.node("ctr"))
+                import_into(machine, archive, self._programs.node("ctr"), self._runtime_socket)

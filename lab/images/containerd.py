@@ -15,7 +15,12 @@ CONTAINERD_SOCKET = "/run/containerd/containerd.sock"
 
 
 def containerd_configuration(
-    plugins: Sequence[Path], runc: str, *, root: str = "/var/lib/containerd", state: str = "/run/containerd"
+    plugins: Sequence[Path],
+    runc: str,
+    *,
+    root: str = "/var/lib/containerd",
+    state: str = "/run/containerd",
+    socket: str = CONTAINERD_SOCKET,
 ) -> str:
     """Return containerd's TOML. plugins: the directory of CNI plug-ins.
 
@@ -25,7 +30,7 @@ def containerd_configuration(
 root = "{root}"
 state = "{state}"
 [grpc]
-  address = "{state}/containerd.sock"
+  address = "{socket}"
 [plugins.'io.containerd.cri.v1.images']
   snapshotter = "overlayfs"
   [plugins.'io.containerd.cri.v1.images'.pinned_images]

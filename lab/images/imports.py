@@ -8,7 +8,6 @@ from __future__ import annotations
 from pathlib import Path
 
 from lab.images.archive import Archive
-from lab.images.containerd import CONTAINERD_SOCKET
 from lab.machines.machine import Machine
 
 
@@ -40,15 +39,15 @@ def _mark(machine: Machine, archive: Archive) -> Path:
     return machine.paths.root / "imported" / archive.digest
 
 
-def import_into(machine: Machine, archive: Archive, client: Path) -> None:
-    load, tag = import_commands(archive, client, CONTAINERD_SOCKET, "-")
+def import_into(machine: Machine, archive: Archive, client: Path, socket: str) -> None:
+    load, tag = import_commands(archive, client, socket, "-")
     with archive.path.open("rb") as stream:
         machine.run(load, stdin=stream.fileno())
     machine.run(tag)
     mark_imported(machine, archive)
 
 
-def list_references(machine: Machine, program: Path) -> list[str]:
-    command = [str(program), "--address", CONTAINERD_SOCKET, "--namespace", "k8s.io", "images", "list", "--quiet"]
+def list_references(machine: Machine, program: Path, socket: str) -> list[str]:
+    command = [str(program), "--address", socket, "--namespace", "k8s.io", "images", "list", "--quiet"]
     names = machine.run(command).stdout.split()
     return sorted(name for name in names if "@" not in name and not name.startswith("sha256:"))

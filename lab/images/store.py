@@ -68,7 +68,7 @@ def _import_offline(root: Path, run: Path, programs: Programs, archives: list[Ar
     """Import with a separate containerd in a mount namespace, so that its mounts end with it."""
     configuration, socket = run / "containerd.toml", run / "containerd.sock"
     configuration.write_text(
-        containerd_configuration([programs.node_directory], runc, root=str(root), state=str(run))
+        containerd_configuration([programs.node_directory], runc, root=str(root), state=str(run), socket=str(socket))
         + "[debug]\n  level = 'error'\n"
     )
     environment = {"PATH": search_path(*programs.directories("containerd-shim-runc-v2")), "HOME": "/root"}

@@ -14,9 +14,9 @@ from pathlib import PurePath
 import pytest
 from xdist.scheduler import LoadFileScheduling
 
+from lab.cluster.distributions import DISTRIBUTIONS
 from tests.e2e.cluster import Cluster
 from tests.e2e.deployed import deployed
-from tests.e2e.kubelet_root import deployed_elsewhere
 
 TOGETHER = (
     ("test_migration", "test_live_changes", "test_partition", "test_chaos", "test_workload_update"),
@@ -95,5 +95,6 @@ def nodes(shared_pair: tuple[Cluster, ExitStack], request: pytest.FixtureRequest
 @pytest.fixture(scope="session")
 def kubelets_elsewhere() -> Iterator[Cluster]:
     """Two nodes whose kubelets have another root directory."""
-    with deployed_elsewhere("broken-node", nodes=2) as cluster:
+    root = DISTRIBUTIONS["k0s"].kubelet_root
+    with deployed("broken-node", 2, lab_options={"like": "k0s"}, control_plane_kubelet_root=root) as cluster:
         yield cluster

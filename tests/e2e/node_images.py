@@ -14,7 +14,6 @@ from typing import Any
 
 from images.oci import Config, Layer, write_archive
 from lab import Lab
-from lab.images.containerd import CONTAINERD_SOCKET
 from lab.programs.ensure import ensure_programs
 from lab.progress import silent
 from tests.e2e.cluster import Cluster
@@ -22,9 +21,10 @@ from tests.e2e.cluster import Cluster
 
 def images(cluster: Cluster, node: str, *arguments: str) -> str:
     """Run `ctr images` on a node."""
-    client = ensure_programs(Lab(cluster.name).cache, silent).node("ctr")
-    command = [str(client), "--address", CONTAINERD_SOCKET, "--namespace", "k8s.io", "images", *arguments]
-    return Lab(cluster.name).node(node).run(command).stdout
+    lab = Lab(cluster.name)
+    client, socket = ensure_programs(lab.cache, silent).node("ctr"), lab.describe().distribution.runtime_socket
+    command = [str(client), "--address", socket, "--namespace", "k8s.io", "images", *arguments]
+    return lab.node(node).run(command).stdout
 
 
 def build_anew(archive: Path, folder: Path, reference: str) -> Path:
