@@ -239,8 +239,8 @@ control_plane_nodes:
   sample: ["control-plane-1"]
 kept_control_plane_nodes:
   description:
-    - Those of RV(control_plane_nodes) with a taint C(node-role.kubernetes.io/control-plane) of effect C(NoSchedule) or
-      C(NoExecute). The others run virtual machines like any node.
+    - Those of RV(control_plane_nodes) with a taint C(node-role.kubernetes.io/control-plane) or
+      C(node-role.kubernetes.io/master) of effect C(NoSchedule) or C(NoExecute). The others run virtual machines like any node.
   returned: success
   type: list
   elements: str

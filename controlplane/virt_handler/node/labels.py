@@ -31,14 +31,16 @@ HEARTBEAT = "kubevirt.io/heartbeat"
 
 
 CONTROL_PLANE = "node-role.kubernetes.io/control-plane"
-"""Label of a control-plane node, and key of the taint that reserves such a node."""
+"""Label of a control-plane node."""
+RESERVING = (CONTROL_PLANE, "node-role.kubernetes.io/master")
+"""Keys of the taints that reserve such a node; OpenShift has the second. The role knows the same."""
 
 
 def is_for_control_plane(node: Mapping[str, Any]) -> bool:
     """Tell whether a Node is reserved for the cluster's control plane. Tenants can tolerate the taint."""
     labels, taints = node.get("metadata", {}).get("labels") or {}, node.get("spec", {}).get("taints") or ()
     is_reserved = any(
-        taint.get("key") == CONTROL_PLANE and taint.get("effect") in ("NoSchedule", "NoExecute") for taint in taints
+        taint.get("key") in RESERVING and taint.get("effect") in ("NoSchedule", "NoExecute") for taint in taints
     )
     return CONTROL_PLANE in labels and is_reserved
 

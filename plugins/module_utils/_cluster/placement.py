@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 ROLE = "node-role.kubernetes.io/control-plane"
+RESERVING = (ROLE, "node-role.kubernetes.io/master")
+"""Keys of the taints that reserve a control-plane node; OpenShift has the second. virt-handler knows the same."""
 _BLOCKING = ("NoSchedule", "NoExecute")
 _TEMPORARY = "node.kubernetes.io/"
 """Taints of this domain follow the condition of a node and do not decide where a Pod belongs."""
@@ -32,7 +34,7 @@ def kept_control_plane_nodes(
 
 def _is_reserved(node: Object) -> bool:
     taints = (node.get("spec") or {}).get("taints") or ()
-    return any(taint.get("key") == ROLE and taint.get("effect") in _BLOCKING for taint in taints)
+    return any(taint.get("key") in RESERVING and taint.get("effect") in _BLOCKING for taint in taints)
 
 
 def _is_fit(node: Object, selector: Mapping[str, str], tolerations: Sequence[Object]) -> bool:

@@ -342,6 +342,7 @@ def test_deployments_tolerate_control_plane_nodes(name: str) -> None:
 
     assert spec["tolerations"] == [
         {"key": CONTROL_PLANE_NODE, "operator": "Exists", "effect": "NoSchedule"},
+        {"key": "node-role.kubernetes.io/master", "operator": "Exists", "effect": "NoSchedule"},
         {"key": "CriticalAddonsOnly", "operator": "Exists"},
     ], "a node that is kept for what the cluster needs keeps what directs its machines"
 

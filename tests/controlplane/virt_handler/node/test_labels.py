@@ -41,7 +41,7 @@ def test_a_serving_node_is_schedulable_and_shows_its_kvm_state() -> None:
     }
 
 
-ROLE = "node-role.kubernetes.io/control-plane"
+ROLE, MASTER = "node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master"
 
 
 @pytest.mark.parametrize(
@@ -49,12 +49,21 @@ ROLE = "node-role.kubernetes.io/control-plane"
     [
         ({ROLE: ""}, [{"key": ROLE, "effect": "NoSchedule"}], True),
         ({ROLE: ""}, [{"key": "x", "effect": "NoSchedule"}, {"key": ROLE, "effect": "NoExecute"}], True),
+        ({ROLE: "", MASTER: ""}, [{"key": MASTER, "effect": "NoSchedule"}], True),
         ({ROLE: ""}, [{"key": ROLE, "effect": "PreferNoSchedule"}], False),
         ({ROLE: ""}, [{"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}], False),
         ({ROLE: ""}, [], False),
         ({}, [{"key": ROLE, "effect": "NoSchedule"}], False),
     ],
-    ids=["kept", "kept by more than one", "others rather", "cordoned", "of a small cluster", "of no such role"],
+    ids=[
+        "kept",
+        "kept by more than one",
+        "kept in OpenShift",
+        "others rather",
+        "cordoned",
+        "of a small cluster",
+        "of no such role",
+    ],
 )
 def test_a_control_plane_node_has_label_and_taint(
     labels: dict[str, str], taints: list[dict[str, str]], expected: bool

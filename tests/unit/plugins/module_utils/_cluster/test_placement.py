@@ -16,6 +16,7 @@ from ansible_collections.virtops.kubevirt.plugins.module_utils._cluster.placemen
 ROLE = "node-role.kubernetes.io/control-plane"
 LINUX = {"kubernetes.io/os": "linux"}
 TAINT = {"key": ROLE, "effect": "NoSchedule"}
+MASTER = {"key": "node-role.kubernetes.io/master", "effect": "NoSchedule"}
 TOLERATED = {"key": ROLE, "operator": "Exists", "effect": "NoSchedule"}
 OWN = {"key": "team", "value": "a", "effect": "NoExecute"}
 
@@ -85,6 +86,7 @@ def test_nodes_are_returned_in_a_stable_order() -> None:
     [
         pytest.param(node(TAINT), True, id="the usual taint"),
         pytest.param(node({"key": ROLE, "effect": "NoExecute"}), True, id="one that evicts too"),
+        pytest.param(node(MASTER), True, id="that of OpenShift"),
         pytest.param(node(), False, id="no taint, as of small clusters"),
         pytest.param(node({"key": ROLE, "effect": "PreferNoSchedule"}), False, id="one that only advises"),
         pytest.param(node(OWN), False, id="a taint of somebody's"),
