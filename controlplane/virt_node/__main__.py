@@ -19,6 +19,7 @@ from controlplane.process.thread_interrupt import make_interruptible
 from controlplane.virt_node.capabilities import read_capabilities, read_host_cpu
 from controlplane.virt_node.devices import serve_devices
 from controlplane.virt_node.inotify import Inotify
+from controlplane.virt_node.kubelet_root import check_pods_directory
 from controlplane.virt_node.launcher_dir import PodsDirectory
 from controlplane.virt_node.loop_watchdog import exit_when_loop_hangs
 from controlplane.virt_node.network import netns
@@ -63,6 +64,7 @@ def main() -> int:
         settings = read_settings(os.environ)
         logs.configure(COMPONENT, settings.log_level)
         logging.getLogger("hpack").setLevel(logging.WARNING)  # logs every byte at DEBUG
+        check_pods_directory(settings.pods_directory, settings.pod_uid, settings.capabilities_directory)
         raise_descriptor_limit()
         make_interruptible()
         asyncio.run(run_until_signal(lambda: run(settings)))

@@ -15,6 +15,8 @@ from controlplane.domain import layout
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     log_level: str = "INFO"
+    pod_uid: str = ""
+    """Of this Pod. Without it the directory of Pods is not checked."""
     socket: Path = Path(layout.NODE_SOCKET)
     """Where virt-handler connects; in a directory of the node that both mount."""
     pods_directory: Path = Path("/var/lib/kubelet/pods")
@@ -27,7 +29,7 @@ class Settings:
 
 
 def read_settings(environment: Mapping[str, str]) -> Settings:
-    """Read LOG_LEVEL and the paths."""
+    """Read LOG_LEVEL, POD_UID and the paths."""
     paths = {
         field: Path(environment[name])
         for field, name in (
@@ -40,4 +42,4 @@ def read_settings(environment: Mapping[str, str]) -> Settings:
         )
         if environment.get(name)
     }
-    return Settings(log_level=environment.get("LOG_LEVEL") or "INFO", **paths)
+    return Settings(log_level=environment.get("LOG_LEVEL") or "INFO", pod_uid=environment.get("POD_UID", ""), **paths)

@@ -115,6 +115,7 @@ RIGHTS: dict[str, Json] = {
         "containers": {
             "virt-node": {
                 "securityContext": PRIVILEGED,
+                "downward_api": ["metadata.uid"],
                 "volumeMounts": [
                     {"name": "pods", "mountPath": "/var/lib/kubelet/pods", "mountPropagation": "HostToContainer"},
                     {"name": "device-plugins", "mountPath": DEVICE_PLUGINS},

@@ -13,6 +13,7 @@ from .._client.api import Api, Resource
 from .._client.errors import TimedOut, VirtError
 from .._client.waiter import Reached, Verdict, Waiter
 from .kinds import BY_KIND
+from .pod_events import event_troubles
 from .readiness import RULES, missing, not_ready, pod_trouble, without_silent_nodes
 
 Object = dict[str, Any]
@@ -85,7 +86,12 @@ class _Group:
     def _details(self, reached: Reached) -> Iterator[str]:
         """Yield the troubles of a component's Pods and of the nodes."""
         if reached.obj is not None and self._resource.kind in ("Deployment", "DaemonSet"):
-            yield from filter(None, map(pod_trouble, self._pods_of(reached.obj)))
+            pods = self._pods_of(reached.obj)
+            yield from filter(None, map(pod_trouble, pods))
+            warnings = self._api.list(
+                Resource("v1", "events", "Event", self._resource.namespace), fields="type=Warning"
+            )
+            yield from event_troubles(reached.obj["metadata"]["name"], pods, warnings)
         if self._resource.kind == "DaemonSet" and (silent := not_ready(self._api.list(_NODES))):
             counted = "nodes that are not Ready count against control_plane_workload_max_unavailable at a roll-out"
             yield f"{counted}: {', '.join(silent)}"

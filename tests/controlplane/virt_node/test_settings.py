@@ -19,6 +19,10 @@ def test_every_setting_has_a_default() -> None:
     assert settings.socket == Path("/run/virtops/node/virt-node.sock")
 
 
+def test_the_pod_is_known_from_the_environment() -> None:
+    assert read_settings({"POD_UID": "u"}).pod_uid == "u"
+
+
 @pytest.mark.parametrize(
     ("name", "field"),
     [

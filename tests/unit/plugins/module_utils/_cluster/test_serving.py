@@ -26,11 +26,11 @@ def condition(kind: str, status: str) -> dict[str, Any]:
 class Cluster:
     """Objects as they are now; the time does not advance."""
 
-    def __init__(self, *objects: dict[str, Any], pods: Any = (), nodes: Any = ()) -> None:
+    def __init__(self, *objects: dict[str, Any], pods: Any = (), nodes: Any = (), events: Any = ()) -> None:
         self.objects = objects
         owned = {"labels": REVISION, "ownerReferences": [{"uid": "u"}]}
         revisions = [{"metadata": owned, "revision": 1}]
-        self.beside = {"Pod": list(pods), "Node": list(nodes), "ControllerRevision": revisions}
+        self.beside = {"Pod": list(pods), "Node": list(nodes), "ControllerRevision": revisions, "Event": events}
 
     def bounded(self, _deadline: float) -> AbstractContextManager[None]:
         return nullcontext()
@@ -40,8 +40,9 @@ class Cluster:
         of_kind = [item for item in self.objects if item["kind"] == resource.kind]
         return [item for item in of_kind if item["metadata"]["name"] == (name or item["metadata"]["name"])], "1"
 
-    def list(self, resource: Resource, *, labels: str = "") -> list[dict[str, Any]]:
-        assert (labels == "kubevirt.io=it") == (resource.kind != "Node")
+    def list(self, resource: Resource, *, labels: str = "", fields: str = "") -> list[dict[str, Any]]:
+        assert (labels == "kubevirt.io=it") == (resource.kind not in ("Node", "Event"))
+        assert (fields == "type=Warning") == (resource.kind == "Event")
         return self.beside[resource.kind]
 
 
@@ -80,9 +81,17 @@ def test_everything_missing_is_reported_with_dependencies_first() -> None:
     )
 
 
+def test_a_refused_pod_is_reported_from_its_event() -> None:
+    involved = {"kind": "ReplicaSet", "name": "virt-api-1"}
+    event = {"reason": "FailedCreate", "involvedObject": involved, "message": "violates PodSecurity"}
+
+    with pytest.raises(TimedOut, match="0 in all; its Pods are refused: violates PodSecurity"):
+        wait(Cluster(an_object("Deployment", "virt-api", status={}), events=[event]))
+
+
 def test_the_report_does_not_need_the_right_to_read_pods() -> None:
     class Busy(Cluster):
-        def list(self, resource: Resource, *, labels: str = "") -> list[dict[str, Any]]:
+        def list(self, resource: Resource, *, labels: str = "", fields: str = "") -> list[dict[str, Any]]:
             raise Unavailable("too busy")
 
     with pytest.raises(TimedOut, match="Deployment virt-api: 0 of 1 updated"):
@@ -99,7 +108,7 @@ def test_the_report_does_not_take_longer_than_the_wait_may() -> None:
             yield
             bounds.pop()
 
-        def list(self, resource: Resource, *, labels: str = "") -> list[dict[str, Any]]:
+        def list(self, resource: Resource, *, labels: str = "", fields: str = "") -> list[dict[str, Any]]:
             assert bounds
             return []
 
