@@ -15,7 +15,7 @@ export NAMESPACE
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help deps inputs quickstart test test-unit lint mutation simulate chaos nightly versions bench clean
+.PHONY: help deps inputs quickstart test test-unit lint mutation simulate chaos nightly versions distributions bench clean
 
 help:  ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*##/\1:/p' $(MAKEFILE_LIST)
@@ -54,6 +54,9 @@ nightly: deps  ## Checks that are too long for `make test`: all mutants, long si
 
 versions: deps  ## The life of a control plane on the oldest and the newest Kubernetes: make versions MINORS='1.34 1.35'
 	@$(VENV)/bin/python -m tests.versions $(MINORS)
+
+distributions: deps  ## A control plane and a machine with the settings of kubeadm, k3s, k0s, OpenShift: make distributions LIKE='k3s'
+	@$(VENV)/bin/python -m tests.distributions $(LIKE)
 
 bench: deps  ## The benchmarks: one JSON line per figure
 	@$(VENV)/bin/python -m tests.bench
