@@ -30,6 +30,7 @@ from controlplane.virt_controller.storage.claims import BY_CLAIM, claims_of_pod,
 from controlplane.virt_controller.storage.watches import storage_watches, users_of_data_volumes
 from controlplane.virt_controller.vmi.claim_watches import claim_watches
 from controlplane.virt_controller.vmi.claim_writers import BY_GRANTED_CLAIM, claims_of_granted_vmi
+from controlplane.virt_controller.vmi.failed_pings import failed_ping_recorder
 from controlplane.virt_controller.vmi.reconciler import VmiReconciler
 
 
@@ -108,6 +109,9 @@ def sources(deps: Dependencies, reconciler: VmiReconciler, enqueue: Enqueue) -> 
             enqueue(vmi)
 
     deps.pod_warnings.subscribe(on_pod_warning)
+    deps.pod_warnings.subscribe(
+        failed_ping_recorder(deps.caches[VIRTUAL_MACHINE_INSTANCE], reconciler.vmi_of, deps.events)
+    )
     deps.data_volume_support.subscribe(users_of_data_volumes(deps.caches[VIRTUAL_MACHINE_INSTANCE], enqueue))
 
 

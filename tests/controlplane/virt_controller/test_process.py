@@ -179,6 +179,31 @@ async def test_a_warning_about_a_pod_reaches_the_vmi(api: LateApi) -> None:
         )
 
 
+async def test_a_failed_ping_of_the_agent_is_an_event_of_the_vmi(api: LateApi) -> None:
+    """The kubelet says so of the Pod. Another probe of the same guest is no ping."""
+    ping, port = {"guestAgentPing": {}}, {"tcpSocket": {"port": 22}}
+    api.set(VIRTUAL_MACHINE, WEB, a_vm({**GUEST, "livenessProbe": ping, "readinessProbe": port}))
+    async with running(api) as virt_controller:
+        await virt_controller.until(lambda: api.only(POD))
+        await virt_controller.settle()
+        pod, vmi = api.only(POD), api.find(VIRTUAL_MACHINE_INSTANCE, WEB)
+        assert pod is not None
+        assert vmi is not None
+        uid = pod["metadata"]["uid"]
+        status = {**vmi["status"], "phase": "Running", "activePods": {uid: "node-1"}, "nodeName": "node-1"}
+        api.set(VIRTUAL_MACHINE_INSTANCE, WEB, {**vmi, "status": status})
+        await virt_controller.settle()
+        about = {"kind": "Pod", "namespace": "default", "name": pod["metadata"]["name"], "uid": uid}
+        event = {"type": "Warning", "involvedObject": about, "reason": "Unhealthy"}
+        for name, message in (("port", "Readiness probe failed: refused"), ("ping", "Liveness probe failed: silent")):
+            api.set(EVENT, Key("default", name), {**event, "message": message})
+        await virt_controller.settle()
+        written = [body for body in api.objects.values() if body.get("reason") == "GuestAgentPingFailed"]
+    assert [(body["type"], body["involvedObject"]["kind"]) for body in written] == [
+        ("Warning", "VirtualMachineInstance")
+    ]
+
+
 async def test_a_vm_waits_for_its_data_volume_once_cdi_is_installed(api: LateApi) -> None:
     machine = a_vm({**GUEST, "volumes": [DISK]}, dataVolumeTemplates=[{"metadata": {"name": "disk"}, "spec": SPEC}])
     api.set(VIRTUAL_MACHINE, WEB, machine)
