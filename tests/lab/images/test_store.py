@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from lab.images.store import clone_store
 
 
@@ -20,3 +22,19 @@ def test_a_clone_shares_layers_and_copies_databases(tmp_path: Path) -> None:
     assert (store / "meta.db").read_text() == "before"
     assert (tmp_path / "clone" / "layer").stat().st_ino == (store / "layer").stat().st_ino
     assert not list((tmp_path / "clone").glob("*.copy"))
+
+
+@pytest.mark.parametrize("program", ["usr/sbin/libvirtd", "usr/bin/qemu-system-x86_64"])
+def test_another_node_does_not_change_the_ctime_of_a_program_that_libvirt_identifies_by_it(
+    program: str, tmp_path: Path
+) -> None:
+    path = f"io.containerd.snapshotter.v1.overlayfs/snapshots/6/fs/{program}"
+    file = tmp_path / "store" / path
+    file.parent.mkdir(parents=True)
+    file.write_text("program")
+    file.chmod(0o755)
+    clone_store(tmp_path / "store", tmp_path / "first")
+    before = (tmp_path / "first" / path).stat()
+    clone_store(tmp_path / "store", tmp_path / "second")
+    after = (tmp_path / "first" / path).stat()
+    assert (after.st_ctime_ns, after.st_nlink, oct(after.st_mode)) == (before.st_ctime_ns, 1, "0o100755")
