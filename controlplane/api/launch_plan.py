@@ -4,9 +4,10 @@
 """The launch plan, from virt-controller to virt-launcher, and virt-launcher's report. Standard library only.
 
 The plan is JSON in an annotation of the Pod, which the kubelet gives to the launcher as a file: it needs no further
-object, and is not in any process's environment. The report is a file in the launcher's emptyDir. It is written before
-libvirtd starts, so it is complete when libvirtd's socket exists. It comes from a tenant's Pod: readers limit its size
-(REPORT_LIMIT_BYTES), and accept only enumerations, and paths below the volume's own mount (see `parse_report`).
+object, and is not in any process's environment. The report is a file in the launcher's emptyDir. It is written
+atomically when the disks are ready, and virt-node opens libvirtd's socket only after it exists. It comes from a
+tenant's Pod: readers limit its size (REPORT_LIMIT_BYTES), and accept only enumerations, and paths below the volume's
+own mount (see `parse_report`).
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""virt-launcher's entry point: prepare, start libvirtd, supervise, report how the guest ended.
+"""virt-launcher's entry point: start libvirtd, prepare, supervise, report how the guest ended.
 
-It starts libvirtd first, and imports asyncio and the libvirt binding while libvirtd starts.
+libvirtd starts first. Meanwhile this process prepares the disks, and imports asyncio and the libvirt binding.
 """
 
 from __future__ import annotations
@@ -79,13 +79,13 @@ def _run() -> int:
     log.info("preparing", extra={"key": settings.plan.title})
     try:
         libvirtd.make_home(shared_directories(settings.plan.claim_disks))
+        process = libvirtd.spawn()  # after a failure it ends with the container
         report = prepare(settings.plan)
         write_report(report, f"{layout.RUN}/{layout.REPORT}")
     except PreparationError as error:
         return _end(str(error), 1)
     except OSError as error:
         return _end(f"PreparationFailed: {error}", 1)
-    process = libvirtd.spawn()
     log.info("prepared", extra={"key": settings.plan.title, "disks": len(report.container_disks)})
     guest_exit = _supervise(settings.plan, process)
     return _end(guest_exit.message, guest_exit.exit_code)

@@ -115,6 +115,8 @@ class Service:
             components = layout.MIGRATION_SOCKETS[request.channel]
 
         def look() -> int:
+            if isinstance(request, OpenSocket):  # libvirtd may listen before the disks are ready
+                os.close(self.pods.open_file(pod_uid, layout.REPORT))
             descriptor = self.pods.open_socket(pod_uid, components)
             try:
                 admit(descriptor, self.handler_gid)

@@ -155,6 +155,7 @@ class LauncherConnection:
             self._connected_at = self._tools.clock.monotonic()
             log.log(self._log_level, "launcher connected", extra=record.log_fields)
             followers = [asyncio.ensure_future(follow()) for follow in self._followers]
+            followers.append(asyncio.ensure_future(_load_capabilities(connection)))
             try:
                 await self._follow(connection)
             finally:
@@ -200,3 +201,9 @@ class LauncherConnection:
     def _log_level(self) -> int:
         """DEBUG for a launcher that reconnects again and again: it must not fill the log."""
         return logging.INFO if self._pauses.is_ordinary else logging.DEBUG
+
+
+async def _load_capabilities(connection: Connection) -> None:
+    """Save time at the start, while the network is set up. Nothing waits for it, and its failure changes nothing."""
+    with suppress(HypervisorError):
+        await connection.load_capabilities()

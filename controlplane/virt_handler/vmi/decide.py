@@ -194,11 +194,12 @@ def _before_start(world: World, vmi: VirtualMachineInstance, launcher: Launcher)
     status, uid = launcher.status, launcher.pod.uid
     if vmi.metadata.deletion_timestamp is not None or launcher.is_gone or launcher.pod.is_over:
         return Plan()
-    if not is_startable(status):
+    is_up_without_network = status.is_here and status.failure is None and not status.is_network_ready
+    if not (is_startable(status) or is_up_without_network):
         return _wait_for_contact(world)
     if (pause := _pause(world, launcher)) > 0:
         return Plan(requeue_after=pause)
-    if not status.is_network_ready:
+    if not status.is_network_ready:  # also while virt-handler is connecting
         return Plan((PrepareNetwork(uid, because="its launcher is up"),))
     return _start(world, vmi, launcher)
 

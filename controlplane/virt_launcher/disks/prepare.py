@@ -1,9 +1,9 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Creates the disks of a guest, and the report about them. Runs once, before libvirtd starts.
+"""Creates the disks of a guest, and the report about them. Runs once, while libvirtd starts.
 
-The report is complete before libvirtd's socket exists, so a process that finds the socket can read the report.
+The report is written last and atomically: virt-node looks for it before it opens libvirtd's socket for virt-handler.
 """
 
 from __future__ import annotations

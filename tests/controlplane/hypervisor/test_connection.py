@@ -53,6 +53,11 @@ async def test_an_event_completes_a_partial_message(connection: Connection, monk
     await other.close()
 
 
+async def test_loading_the_capabilities_changes_nothing(connection: Connection) -> None:
+    await connection.load_capabilities()
+    assert connection.events.drain() == []
+
+
 async def test_starting_and_destroying_a_domain_emits_events(connection: Connection) -> None:
     guest = await connection.define(XML)
     await guest.start()

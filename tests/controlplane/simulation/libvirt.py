@@ -199,6 +199,9 @@ class LauncherConnection:
         self.connections.doubts.is_seen(self.there)
         return None
 
+    async def load_capabilities(self) -> None:
+        """Change nothing."""
+
     async def define(self, xml: str) -> LauncherGuest:
         self.connections.doubts.begins(self.there)
         await self.call("define", lambda item: item.define(xml))

@@ -246,6 +246,12 @@ class FakeConnection:
             raise self._libvirtd.look_error
         return self._libvirtd.guest if name in self._libvirtd.names else None
 
+    async def load_capabilities(self) -> None:
+        self._check()
+        self._libvirtd.capability_loads += 1
+        if self._libvirtd.capabilities_error is not None:
+            raise self._libvirtd.capabilities_error
+
     async def define(self, xml: str) -> FakeGuest:
         self._check()
         if self._libvirtd.define_error is not None:
@@ -270,6 +276,8 @@ class FakeLibvirtd:
         self.guest: FakeGuest | None = None
         self.defined: list[str] = []
         self.asked: list[str] = []
+        self.capability_loads = 0
+        self.capabilities_error: HypervisorError | None = None
         self.define_error: HypervisorError | None = None
         self.start_error: HypervisorError | None = None
         self.while_starting: State | None = None
@@ -322,7 +330,9 @@ class LauncherFiles:
         (self.run / layout.REPORT).write_text(json.dumps({"version": 1, "container_disks": disks}))
 
     def listen(self) -> None:
-        """Create libvirtd's socket."""
+        """Create libvirtd's socket. A report exists by then, or is made: virt-node waits for both."""
+        if not (self.run / layout.REPORT).exists():
+            self.report()
         (self.run / "libvirt").mkdir(exist_ok=True)
         self._server = socket.socket(socket.AF_UNIX)
         path = self.run.joinpath(*layout.LIBVIRT_SOCKET)

@@ -61,6 +61,7 @@ def last_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path
     monkeypatch.setattr(__main__, "never_block_on_stderr", lambda: None)
     monkeypatch.setattr(__main__.logs, "configure", lambda *_unused: None)
     monkeypatch.setattr(__main__.libvirtd, "make_home", lambda _unused: None)
+    monkeypatch.setattr(__main__.libvirtd, "spawn", lambda: None)
     monkeypatch.setattr(Settings, "read", lambda *_unused: Settings(PLAN, "INFO"))
     before, mask = signal.getsignal(signal.SIGTERM), os.umask(0o022)
     yield tmp_path / "log"
@@ -92,6 +93,20 @@ def test_a_failed_preparation_fails_the_pod_with_the_reason(
     monkeypatch.setattr(__main__, "prepare", fail)
     assert __main__.main() == 1
     assert last_words.read_text() == message
+
+
+def test_libvirtd_starts_before_the_disks_are_prepared(last_words: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    order = list[str]()
+
+    def prepare(_unused: LaunchPlan) -> None:
+        order.append("prepare")
+        raise PreparationError("InvalidDisk", "enough")
+
+    monkeypatch.setattr(__main__.libvirtd, "make_home", lambda _unused: order.append("settings"))
+    monkeypatch.setattr(__main__.libvirtd, "spawn", lambda: order.append("libvirtd"))
+    monkeypatch.setattr(__main__, "prepare", prepare)
+    __main__.main()
+    assert order == ["settings", "libvirtd", "prepare"]
 
 
 def test_a_pod_terminated_during_the_preparation_ends_at_once(

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from controlplane.domain import layout
 from controlplane.links.node.messages import (
     Failed,
     FindTraces,
@@ -136,6 +137,28 @@ async def test_a_hanging_network_set_up_times_out(node: Node, monkeypatch: pytes
     assert answer == Failed(1, "failed", "it did not end in time")
 
 
+async def test_a_socket_is_opened_once_the_report_exists(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    """libvirtd starts before the disks are ready. Who gets its socket can read the report."""
+    monkeypatch.setattr(service_module, "admit", lambda *_unused: None)
+    opened: list[int] = []
+
+    def open_socket(*_unused: object) -> int:
+        opened.append(os.open("/dev/null", os.O_PATH | os.O_CLOEXEC))
+        return opened[-1]
+
+    monkeypatch.setattr(PodsDirectory, "open_socket", open_socket)
+    node.files.make_directory()
+    asking = asyncio.create_task(node.service.answer(OpenSocket(1, POD_UID)))
+    await asyncio.wait({asking}, timeout=0.05)
+    assert (asking.done(), opened) == (False, [])
+
+    (node.files.run / "new").write_text("{}")
+    (node.files.run / "new").rename(node.files.run / layout.REPORT)
+    reply = await asking
+    assert reply.descriptor == opened[0]
+    os.close(opened[0])
+
+
 async def test_the_report_of_a_cancelled_request_is_closed(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
     may_open, opened = threading.Event(), []
 
@@ -170,6 +193,8 @@ async def test_a_socket_is_closed_when_admitting_the_group_fails(node: Node, mon
     def admit(_socket: int, _gid: int) -> None:
         raise PermissionError("a file system for reading only")
 
+    node.files.make_directory()
+    node.files.report()
     monkeypatch.setattr(PodsDirectory, "open_socket", open_socket)
     monkeypatch.setattr(service_module, "admit", admit)
 

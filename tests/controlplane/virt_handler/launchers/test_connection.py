@@ -174,3 +174,14 @@ async def test_the_cause_of_a_crash_survives_a_new_connection(stage: SessionStag
         guest.life = State(Life.SHUT_OFF, "crashed")
 
         await until(lambda: stage.status.state == State(Life.CRASHED, cause), "the cause")
+
+
+@pytest.mark.parametrize("error", [None, HypervisorError("no")], ids=["works", "fails"])
+async def test_a_new_connection_loads_the_capabilities_that_a_start_needs(
+    stage: SessionStage, error: HypervisorError | None
+) -> None:
+    stage.libvirtd.capabilities_error = error
+    stage.session.admit()
+    async with stage.running():
+        await until(lambda: stage.libvirtd.capability_loads == 1, "the request")
+        await until(lambda: stage.status.is_connected, "a connection")

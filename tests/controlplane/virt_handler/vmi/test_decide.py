@@ -140,13 +140,23 @@ BEFORE_HAND_OVER: dict[str, tuple[World, Plan[Action]]] = {
     "finished": (a_world(None, a_launcher(pod=a_pod(phase="Failed"))), NOTHING),
 }
 START_ROWS: dict[str, tuple[World, Plan[Action]]] = {
-    "granted, not dialled": (vmi_with("Scheduled", PREPARED), DIAL),
+    "granted, not dialled": (vmi_with("Scheduled", PREPARED), Plan((*DIAL.steps, *PREPARE.steps))),
     "not dialled, during an operation": (vmi_with("Scheduled", PREPARED, operation="prepare network"), DIAL),
     "run over, not dialled": (vmi_with("Succeeded", PREPARED), DIAL),
     "finished Pod, not dialled": (vmi_with("Scheduled", PREPARED, a_pod(phase="Failed")), NOTHING),
     "before the grant": (vmi_with("Scheduling", PREPARED), NOTHING),
     "no grant for this Pod, not dialled": (vmi_with("Scheduled", PREPARED, a_pod("cccc")), LOOK),
-    "not connected": (vmi_with("Scheduled"), NOTHING),
+    "no socket yet": (vmi_with("Scheduled", LauncherStatus(is_admitted=True)), NOTHING),
+    "not connected": (vmi_with("Scheduled"), PREPARE),
+    "not connected, network setup failed": (vmi_with("Scheduled", failed_operation=failed(0)), wait(0.05)),
+    "not connected, prepared": (
+        vmi_with("Scheduled", LauncherStatus(is_here=True, is_admitted=True, is_network_ready=True)),
+        NOTHING,
+    ),
+    "not connected, cannot start": (
+        vmi_with("Scheduled", LauncherStatus(is_here=True, is_admitted=True, failure=Failure("InvalidSpec", "no"))),
+        NOTHING,
+    ),
     "no network": (vmi_with("Scheduled", UNPREPARED), PREPARE),
     "no network, Pod removed": (vmi_with("Scheduled", UNPREPARED, gone=True), LOOK),
     "no network, Pod finished": (vmi_with("Scheduled", UNPREPARED, ENDED_POD), NOTHING),
@@ -295,11 +305,12 @@ def test_decide_chooses_the_next_step(world: World, expected: Plan[Action]) -> N
 
 @pytest.mark.parametrize("phase", BY_PHASE)
 @pytest.mark.parametrize("deleting", [False, True], ids=["staying", "deleting"])
-def test_a_disconnected_launcher_gets_no_action(phase: str, deleting: bool) -> None:
+def test_a_disconnected_launcher_gets_no_action_for_its_guest(phase: str, deleting: bool) -> None:
     since = 0.0 if deleting else None
+    without_guest = (LookForLauncher, PrepareNetwork)
     for launcher in (a_launcher(), a_launcher(CUT), a_launcher(CUT, gone=True)):
         plan = decide(a_world(a_vmi(phase, deleting=deleting), launcher, deleting_since=since))
-        assert [step for step in plan.steps if not isinstance(step, LookForLauncher)] == []
+        assert [step for step in plan.steps if not isinstance(step, without_guest)] == []
 
 
 EVERY_LAUNCHER = [
