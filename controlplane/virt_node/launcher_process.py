@@ -15,6 +15,7 @@ import re
 import select
 import socket
 import struct
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
@@ -25,6 +26,7 @@ _CONNECT_SECONDS = 2.0
 EMULATOR = "qemu-system"
 """Prefix of the kernel's name of a QEMU process, on every architecture."""
 _CGROUP_LIMIT_BYTES = 16384
+_REAP_SECONDS = 0.005
 _CREDENTIALS = struct.Struct("3i")
 
 
@@ -47,23 +49,47 @@ def pod_network_namespace(socket_fd: int, pod_uid: str, proc: str = "/proc") -> 
             yield namespace
 
 
-def count_processes(pod_uid: str, proc: str = "/proc") -> tuple[int, int]:
+def count_processes(pod_uid: str, proc: str = "/proc", *, wait_seconds: float = 0.0) -> tuple[int, int]:
     """Count the node's processes with this Pod in their cgroup: all of them, and the QEMU processes.
 
-    A process in the Pod can name itself like QEMU, and count as a live guest: that only delays recovery. Refused if the
-    node's processes are not visible, because a count of 0 would prove nothing.
+    It first waits for QEMU to end, at most wait_seconds. A process in the Pod can name itself like QEMU, and count as a
+    live guest: that only delays recovery. Refused if the node's processes are not visible, because a count of 0 would
+    prove nothing.
     """
     if _identity_of(f"{proc}/1/ns/mnt") == _identity_of(f"{proc}/self/ns/mnt"):
         raise Refused("process 1 shares this process's mounts, so it is not the node's: hostPID is needed")
-    processes = emulators = 0
+    deadline = time.monotonic() + wait_seconds
+    while True:
+        processes = list(_processes_of(pod_uid, proc))
+        emulators = [pid for pid in processes if _is_emulator(proc, pid)]
+        seconds_left = deadline - time.monotonic()
+        if not emulators or seconds_left <= 0:
+            return len(processes), len(emulators)
+        _wait_for_exit(emulators[0], seconds_left)
+
+
+def _processes_of(pod_uid: str, proc: str) -> Iterator[int]:
     for name in os.listdir(proc):
-        if not name.isdigit():
-            continue
-        with suppress(FileNotFoundError, ProcessLookupError):  # it has exited in the meantime
-            if pod_uid in _pods_named(_read_cgroup(proc, int(name))):
-                processes += 1
-                emulators += _read(f"{proc}/{name}/comm").startswith(EMULATOR)
-    return processes, emulators
+        if name.isdigit():
+            with suppress(FileNotFoundError, ProcessLookupError):  # it has exited in the meantime
+                if pod_uid in _pods_named(_read_cgroup(proc, int(name))):
+                    yield int(name)
+
+
+def _is_emulator(proc: str, pid: int) -> bool:
+    try:
+        return _read(f"{proc}/{pid}/comm").startswith(EMULATOR)
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def _wait_for_exit(pid: int, seconds: float) -> None:
+    """Wait until a process ends. One that has ended and still has its entry in /proc gets time to be reaped."""
+    with suppress(ProcessLookupError), closing_fd(os.pidfd_open(pid)) as pidfd:
+        if not _has_exited(pidfd):
+            _has_exited(pidfd, seconds)
+            return
+    time.sleep(min(seconds, _REAP_SECONDS))
 
 
 def is_in_pod(cgroups: str, pod_uid: str) -> bool:
@@ -104,10 +130,11 @@ def _read(path: str) -> str:
         return os.read(fd, _CGROUP_LIMIT_BYTES).decode(errors="replace")
 
 
-def _has_exited(pidfd: int) -> bool:
+def _has_exited(pidfd: int, seconds: float = 0.0) -> bool:
+    """Tell whether a process has ended, or ends within some seconds."""
     poll = select.poll()
     poll.register(pidfd, select.POLLIN)
-    return bool(poll.poll(0))
+    return bool(poll.poll(seconds * 1e3))
 
 
 def _identity(fd: int) -> tuple[int, int]:

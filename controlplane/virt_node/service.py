@@ -154,7 +154,7 @@ class Service:
     def _find_traces(self, request: FindTraces) -> TracesFound:
         """Look for a Pod's directory, then its processes: the kubelet removes the directory last."""
         has_directory = self.pods.has_run(request.pod_uid)
-        processes, emulators = count_processes(request.pod_uid, self.proc)
+        processes, emulators = count_processes(request.pod_uid, self.proc, wait_seconds=request.wait_seconds)
         return TracesFound(request.id, has_directory, processes, emulators)
 
 

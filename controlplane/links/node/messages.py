@@ -21,6 +21,8 @@ PROTOCOL = 2
 """Both ends are of the same release, except during an upgrade: then the newer one waits for the other."""
 MESSAGE_LIMIT_BYTES = 64 * 1024
 PORTS_LIMIT = 1024
+EXIT_WAIT_LIMIT_SECONDS = 1.0
+"""Meanwhile virt-node does no other work for this Pod."""
 ADDRESSES_LIMIT = 32
 _TEXT_LIMIT = 1024
 
@@ -155,6 +157,8 @@ class FindTraces(msgspec.Struct, frozen=True, tag=True):
 
     id: Id
     pod_uid: PodUid
+    wait_seconds: Annotated[float, msgspec.Meta(ge=0, le=EXIT_WAIT_LIMIT_SECONDS)] = 0.0
+    """How long to wait for the end of its QEMU first. A virt-node of an older release does not wait."""
 
 
 class Cancel(msgspec.Struct, frozen=True, tag=True):

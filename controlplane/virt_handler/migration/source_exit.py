@@ -23,14 +23,16 @@ from controlplane.virt_handler.vmi.world import Traces
 
 WHOLE = State(Life.PAUSED, "user")
 """The state of the domain at the target when it has all of the guest."""
+_WAIT_SECONDS = 0.5
+"""How long virt-node waits for the end of QEMU, which usually takes a tenth of a second."""
 _FIRST_SECONDS, _LAST_SECONDS = 0.02, 0.5
-"""First and longest pause between looks for QEMU. QEMU takes a tenth of a second to end."""
+"""First and longest pause between such waits. A virt-node of an older release does not wait."""
 
 
 class FindTraces(Protocol):
     """The part of virt-node's client that is needed here."""
 
-    async def find_traces(self, pod_uid: str) -> Traces: ...
+    async def find_traces(self, pod_uid: str, *, wait_seconds: float) -> Traces: ...
 
 
 class SourceExit:
@@ -63,7 +65,7 @@ class SourceExit:
 
     async def _until_gone(self) -> None:
         pause = _FIRST_SECONDS
-        while (await self._node.find_traces(self._pod_uid)).emulators:
+        while (await self._node.find_traces(self._pod_uid, wait_seconds=_WAIT_SECONDS)).emulators:
             await asyncio.sleep(pause)
             pause = min(pause * 1.5, _LAST_SECONDS)
 

@@ -173,9 +173,9 @@ class NodeClient:
         answer, descriptor = await self._ask(lambda number: SetUpNetwork(number, pod_uid, wanted))
         return self._expect(NetworkReady, answer, descriptor).interface
 
-    async def find_traces(self, pod_uid: str) -> Traces:
-        """Look on the node for a Pod's directory and processes. NodeError."""
-        answer, descriptor = await self._ask(lambda number: FindTraces(number, pod_uid))
+    async def find_traces(self, pod_uid: str, *, wait_seconds: float = 0.0) -> Traces:
+        """Look on the node for a Pod's directory and processes, after its QEMU if that ends in time. NodeError."""
+        answer, descriptor = await self._ask(lambda number: FindTraces(number, pod_uid, wait_seconds))
         traces = self._expect(TracesFound, answer, descriptor)
         return Traces(traces.has_directory, traces.processes, traces.emulators)
 

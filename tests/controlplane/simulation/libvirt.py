@@ -110,7 +110,7 @@ class LauncherConnections:
             PREPARE, "domain", self._vmi(pod_uid), find, NodeAway, {"pod_uid": pod_uid}
         )
 
-    async def find_traces(self, pod_uid: str) -> Traces:
+    async def find_traces(self, pod_uid: str, *, wait_seconds: float = 0.0) -> Traces:
         return await Call(LOOK, "launcher", Key("", pod_uid), lambda: self._traces(pod_uid), NodeAway)  # type: ignore[no-any-return]
 
     async def connect(self, path: str) -> LauncherConnection:

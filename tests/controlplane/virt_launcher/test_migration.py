@@ -115,7 +115,7 @@ async def test_a_migrated_guest_keeps_memory_and_disks_and_can_plug_a_cpu(moved:
     """SourceExit sees the end of the guest at the source, in libvirt's state at the target and in the processes."""
 
     class Node:
-        async def find_traces(self, _unused: str) -> Traces:
+        async def find_traces(self, _unused: str, *, wait_seconds: float) -> Traces:
             return Traces(True, 1, moved.qemus()[0])
 
     let_pass(moved)

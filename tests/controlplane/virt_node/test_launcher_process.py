@@ -8,6 +8,8 @@ from __future__ import annotations
 import os
 import socket
 import subprocess
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -178,6 +180,33 @@ def test_qemu_processes_are_also_counted_separately(node_proc: FakeProc) -> None
     node_proc.add(101, f"0::{FS}\n")
     node_proc.add(102, f"0::{FS}\n", "qemu-system-x86")
     assert count_processes(UID, str(node_proc.root)) == (2, 1)
+
+
+def test_the_count_waits_for_the_end_of_qemu_and_no_longer(node_proc: FakeProc) -> None:
+    """The process is a real one, because the kernel reports its end."""
+    with subprocess.Popen(["sleep", "60"]) as process:
+        node_proc.add(process.pid, f"0::{FS}\n", "qemu-system-x86")
+
+        def end() -> None:
+            process.kill()
+            process.wait()
+            (node_proc.root / str(process.pid)).rename(node_proc.root / "ended")  # at once, as in the kernel
+
+        assert count_processes(UID, str(node_proc.root), wait_seconds=0.01) == (1, 1)
+        timer = threading.Timer(0.05, end)
+        timer.start()
+        began = time.monotonic()
+        assert count_processes(UID, str(node_proc.root), wait_seconds=60.0) == (0, 0)
+        assert time.monotonic() - began < 50
+        timer.join()
+
+
+def test_a_qemu_that_is_not_reaped_counts_until_it_is(node_proc: FakeProc) -> None:
+    with subprocess.Popen(["true"]) as process:
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        node_proc.add(process.pid, f"0::{FS}\n", "qemu-system-x86")
+
+        assert count_processes(UID, str(node_proc.root), wait_seconds=0.02) == (1, 1)
 
 
 def test_an_unreadable_process_is_an_error(node_proc: FakeProc) -> None:

@@ -66,9 +66,9 @@ def after_the_first_of(looks: list[Callable[..., Any]], happens: Callable[[], No
     calls: list[object] = []
 
     def watched(look: Callable[..., Any]) -> Callable[..., Any]:
-        def first(*arguments: Any) -> Any:
+        def first(*arguments: Any, **named: Any) -> Any:
             try:
-                return look(*arguments)
+                return look(*arguments, **named)
             finally:
                 calls.append(look)
                 if len(calls) == 1:
@@ -96,6 +96,23 @@ async def test_a_process_that_starts_during_the_search_is_not_missed(
     answer = (await node.service.answer(FindTraces(1, POD_UID))).answer
 
     assert answer == TracesFound(1, has_directory=True, processes=1, emulators=0)
+
+
+async def test_the_search_waits_for_qemu_as_long_as_the_request_says(
+    node: Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits: list[float] = []
+
+    def count(_unused: str, __: str, *, wait_seconds: float) -> tuple[int, int]:
+        waits.append(wait_seconds)
+        return 0, 0
+
+    monkeypatch.setattr(service_module, "count_processes", count)
+
+    for request in (FindTraces(1, POD_UID), FindTraces(2, POD_UID, 0.5)):
+        await node.service.answer(request)
+
+    assert waits == [0.0, 0.5]
 
 
 @pytest.mark.parametrize(

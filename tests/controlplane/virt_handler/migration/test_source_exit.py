@@ -13,6 +13,7 @@ import pytest
 from controlplane.domain.state import Life, State
 from controlplane.hypervisor.errors import Disconnected
 from controlplane.hypervisor.events import ConnectionClosed, Event, EventQueue, LifecycleChanged
+from controlplane.links.node.messages import EXIT_WAIT_LIMIT_SECONDS
 from controlplane.virt_handler.launchers.ports import NodeAway
 from controlplane.virt_handler.migration.source_exit import WHOLE, SourceExit
 from controlplane.virt_handler.vmi.world import Traces
@@ -42,8 +43,9 @@ class Place:
         self.asked.append("target")
         return _say(self.states)
 
-    async def find_traces(self, pod_uid: str) -> Traces:
+    async def find_traces(self, pod_uid: str, *, wait_seconds: float) -> Traces:
         assert pod_uid == "source-pod"
+        assert 0 < wait_seconds <= EXIT_WAIT_LIMIT_SECONDS
         self.asked.append("node")
         return Traces(True, 3, _say(self.emulators))
 
