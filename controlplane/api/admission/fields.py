@@ -160,7 +160,8 @@ def _text(value: str, shape: Shape, path: str) -> Iterator[Problem]:
     limit = bounds.max_length or MAX_TEXT
     if not value:
         if bounds.required:
-            yield Problem(path, "is required; must not be empty", "FieldValueRequired")
+            text = f"must be one of {', '.join(bounds.choices)}" if bounds.choices else "must not be empty"
+            yield Problem(path, f"is required; {text}", "FieldValueRequired")
     elif len(value) > limit:
         yield Problem(path, f"has {len(value)} characters, at most {limit} are allowed")
     elif value in bounds.unbuilt:

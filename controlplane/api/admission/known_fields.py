@@ -13,8 +13,7 @@ UNBUILT: dict[str, frozenset[str]] = {
     for name, fields in {
         "VirtualMachineSpec": "instancetype preference updateVolumesStrategy",
         "VirtualMachineInstanceSpec": """
-            accessCredentials resourceClaims serviceAccountName
-            topologySpreadConstraints utilityVolumes""",
+            accessCredentials resourceClaims serviceAccountName utilityVolumes""",
         "DomainSpec": "chassis ioThreads ioThreadsPolicy launchSecurity",
         "Cpu": "dedicatedCpuPlacement features isolateEmulatorThread numa realtime",
         "Memory": "hugepages reservedOverhead",

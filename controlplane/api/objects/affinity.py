@@ -25,7 +25,7 @@ class NodeRequirement(Node, frozen=True, kw_only=True):
 
     key: Key
     """The label."""
-    operator: Annotated[str, one_of(IN, NOT_IN, EXISTS, DOES_NOT_EXIST, GREATER, LESS)]
+    operator: Annotated[str, one_of(IN, NOT_IN, EXISTS, DOES_NOT_EXIST, GREATER, LESS, required=True)]
     """In, NotIn, Exists, DoesNotExist, Gt or Lt."""
     values: tuple[Annotated[str, bounded(max_length=253)], ...] = ()
     """What is meant; with Gt and Lt one whole number."""

@@ -24,7 +24,7 @@ class LabelSelectorRequirement(Node, frozen=True, kw_only=True):
 
     key: Annotated[str, bounded(max_length=317, required=True)]
     """The label."""
-    operator: Annotated[str, one_of(IN, NOT_IN, EXISTS, DOES_NOT_EXIST)]
+    operator: Annotated[str, one_of(IN, NOT_IN, EXISTS, DOES_NOT_EXIST, required=True)]
     """In, NotIn, Exists or DoesNotExist."""
     values: Annotated[tuple[LabelValue, ...], bounded(max_items=256)] = ()
     """With In and NotIn: the values that are meant. Without the label, NotIn is met."""

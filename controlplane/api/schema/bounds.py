@@ -71,9 +71,9 @@ def bounded(
     )
 
 
-def one_of(*choices: str, unbuilt: tuple[str, ...] = ()) -> msgspec.Meta:
+def one_of(*choices: str, unbuilt: tuple[str, ...] = (), required: bool = False) -> msgspec.Meta:
     """Return the type annotation of a string with these choices."""
-    return _meta(Bounds(choices=choices, unbuilt=unbuilt))
+    return _meta(Bounds(choices=choices, unbuilt=unbuilt, required=required))
 
 
 def _meta(bounds: Bounds) -> msgspec.Meta:

@@ -74,7 +74,7 @@ def _map(shape: Shape, *, keep_unknown: bool) -> Schema:
 def _limits(shape: Shape) -> Schema:
     bounds = shape.bounds
     if shape.kind is str and bounds.choices:
-        return {"enum": [*bounds.choices, ""]}
+        return {"enum": [*bounds.choices, *([] if bounds.required else [""])]}
     if shape.kind is str:
         pattern = {"pattern": f"^({bounds.pattern})?$"} if bounds.pattern else {}
         return {"maxLength": bounds.max_length or MAX_TEXT, **pattern}

@@ -154,6 +154,7 @@ def _spec(vmi: VirtualMachineInstance, launch: Launch, excluded_nodes: Collectio
         "subdomain": spec.subdomain,
         "affinity": affinity if target is None else avoid_pods(affinity, {names.CREATED_BY: vmi.metadata.uid}),
         "tolerations": [encode(toleration) for toleration in spec.tolerations],
+        "topologySpreadConstraints": [encode(constraint) for constraint in spec.topology_spread_constraints],
         "schedulerName": spec.scheduler_name,
         "priorityClassName": spec.priority_class_name,
         "dnsPolicy": spec.dns_policy,

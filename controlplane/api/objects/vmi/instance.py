@@ -12,6 +12,7 @@ import msgspec
 from controlplane.api.objects.meta import Node, Object
 from controlplane.api.objects.phase import RUNNING
 from controlplane.api.objects.resources import VIRTUAL_MACHINE_INSTANCE, Resource
+from controlplane.api.objects.topology_spread import TopologySpreadConstraint
 from controlplane.api.objects.vmi.devices import DeviceSpec, Disk, DiskTarget, Interface
 from controlplane.api.objects.vmi.domain import (
     Bootloader,
@@ -135,6 +136,8 @@ class VirtualMachineInstanceSpec(Node, frozen=True, kw_only=True):
     """Scheduling rules, as in a Pod."""
     tolerations: Annotated[tuple[Toleration, ...], bounded(max_items=256)] = ()
     """Taints that the machine's Pod puts up with."""
+    topology_spread_constraints: Annotated[tuple[TopologySpreadConstraint, ...], bounded(max_items=64)] = ()
+    """How the machine's Pod is spread over nodes and zones, together with others."""
     scheduler_name: DnsSubdomain = ""
     """Scheduler of the machine's Pod."""
     priority_class_name: DnsSubdomain = ""

@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from controlplane.api.admission import known_fields
 from controlplane.api.admission.fields import check
+from controlplane.api.objects.affinity import Affinity
 from controlplane.api.registry import KINDS
 from controlplane.api.schema.shape import Shape, shapes
 
@@ -24,6 +25,7 @@ def structs(kind: type[Struct]) -> dict[str, type[Struct]]:
 
 
 STRUCTS = {name: struct for kind in KINDS for name, struct in structs(kind.spec).items()}
+AFFINITY = structs(Affinity)
 
 
 def test_the_table_names_our_types() -> None:
@@ -38,6 +40,14 @@ def test_no_field_is_both_built_and_unbuilt() -> None:
     }
 
     assert both == {}
+
+
+@pytest.mark.parametrize("name", [*STRUCTS, *AFFINITY])
+def test_a_text_that_is_required_may_not_be_empty_either(name: str) -> None:
+    """Kubernetes refuses it later, in the Pod, where the user does not see the error."""
+    built = shapes({**STRUCTS, **AFFINITY}[name])
+    bounds = {field: shape.bounds for field, (shape, needed) in built.items() if needed and shape.kind is str}
+    assert [field for field, bound in bounds.items() if not (bound.required or bound.quantity)] == []
 
 
 def test_only_unbuilt_switches_are_excused() -> None:

@@ -68,6 +68,14 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
             "nodeSelector": {"disk": "fast", "kubevirt.io/schedulable": "false"},
             "affinity": {"nodeAffinity": {}},
             "tolerations": [{"key": "gpu", "operator": "Exists"}],
+            "topologySpreadConstraints": [
+                {
+                    "maxSkew": 1,
+                    "topologyKey": "zone",
+                    "whenUnsatisfiable": "DoNotSchedule",
+                    "labelSelector": {"matchLabels": {"app": "web"}},
+                }
+            ],
             "schedulerName": "mine",
             "priorityClassName": "high",
             "dnsPolicy": "None",

@@ -85,6 +85,7 @@ def test_every_malformed_term_is_on_field() -> None:
 
 
 MALFORMED = [
+    row("no operator", NODES, on_label("zone", ""), "one of In", at="matchExpressions[0].operator"),
     row("misspelt affinity", "affinity/nodeAfinity", {}, "nodeAffinity"),
     row("affinity is a list", "affinity", {"nodeAffinity": []}, "must be an object", at="affinity.nodeAffinity"),
     row("no terms", NODES, {"nodeSelectorTerms": []}, "at least one term", at="nodeSelectorTerms"),

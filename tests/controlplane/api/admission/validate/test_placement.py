@@ -9,6 +9,24 @@ from typing import Any
 
 from tests.controlplane.api.admission.malformed import assert_refused, each, row
 
+SPREAD = {
+    "maxSkew": 1,
+    "topologyKey": "kubernetes.io/hostname",
+    "whenUnsatisfiable": "DoNotSchedule",
+    "labelSelector": {"matchLabels": {"app": "web"}},
+}
+REFUSED_SPREADING: list[tuple[str, dict[str, Any], str, str]] = [
+    ("no skew", {"maxSkew": 0}, "from 1", ".maxSkew"),
+    ("no topology", {"topologyKey": ""}, "required", ".topologyKey"),
+    ("malformed topology", {"topologyKey": "a b"}, "label", ".topologyKey[a b]"),
+    ("no action", {"whenUnsatisfiable": ""}, "one of DoNotSchedule", ".whenUnsatisfiable"),
+    ("unknown action", {"whenUnsatisfiable": "Wait"}, "DoNotSchedule", ".whenUnsatisfiable"),
+    ("unknown policy", {"nodeTaintsPolicy": "Wait"}, "Honor", ".nodeTaintsPolicy"),
+    ("malformed selector", {"labelSelector": {"matchLabels": {"a b": ""}}}, "label", ".matchLabels[a b]"),
+    ("keys without selector", {"labelSelector": None, "matchLabelKeys": ["a"]}, "needs", ".matchLabelKeys"),
+    ("key in selector", {"matchLabelKeys": ["app"]}, "in labelSelector, too", ".matchLabelKeys"),
+    ("domains", {"minDomains": 2, "whenUnsatisfiable": "ScheduleAnyway"}, "needs", ".minDomains"),
+]
 MALFORMED = [
     row("node selector of 64 characters", "nodeSelector", {"a": "b" * 64}, "at most 63", at="nodeSelector[a]"),
     row("DNS policy None without nameservers", "dnsConfig/nameservers", ..., "set them"),
@@ -32,6 +50,11 @@ MALFORMED = [
         "must be empty",
         at="[0].value",
     ),
+    *(
+        row(f"spreading: {name}", "topologySpreadConstraints", [{**SPREAD, **changed}], words, at=at)
+        for name, changed, words, at in REFUSED_SPREADING
+    ),
+    row("spreading: twice", "topologySpreadConstraints", [SPREAD] * 2, "remove one", at="Constraints[1]"),
     row("malformed toleration key", "tolerations", [{"key": "a b"}], "label", at="tolerations[0][a b]"),
     row("DNS option without a name", "dnsConfig/options", [{"value": "2"}], "is required", at="options[0].name"),
     row("host name with a dot", "hostname", "a.b", "DNS label"),
