@@ -9,7 +9,7 @@ Before an action that cannot be undone, the API server has to confirm the state 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, assert_never
 
 from kubevirt_api.names import MIGRATION_FINALIZER, MIGRATION_TARGET_NODE
@@ -31,7 +31,7 @@ from controlplane.engine.errors import AlreadyExists, Conflict, Invalid, NotFoun
 from controlplane.engine.ports import Api, Clock
 from controlplane.engine.read_your_writes import ReadYourWritesCache
 from controlplane.virt_controller.migration.controller_state import ControllerState, version_of
-from controlplane.virt_controller.migration.events import unschedulable_event
+from controlplane.virt_controller.migration.events import host_cpu_event, unschedulable_event
 from controlplane.virt_controller.migration.hand_over import failed_state_patch, hand_over_state, replace_state_patch
 from controlplane.virt_controller.migration.policy import Policies
 from controlplane.virt_controller.migration.unfinished_migrations import UnfinishedMigrations
@@ -72,8 +72,10 @@ class MigrationWriter:
         state: ControllerState,
         unfinished: UnfinishedMigrations,
         build: Callable[[World], dict[str, Any]],
+        other_nodes: Callable[[str], Iterable[Mapping[str, str]]],
     ) -> None:
-        """build: builds the target Pod; raises ValueError. state, unfinished: record what was written."""
+        """build: builds the target Pod; raises ValueError. other_nodes: returns the labels of each other
+        node. state, unfinished: record what was written."""
         self._vmis = vmis
         self._policies = policies
         self._api = api
@@ -82,6 +84,7 @@ class MigrationWriter:
         self._state = state
         self._unfinished = unfinished
         self._build = build
+        self._other_nodes = other_nodes
 
     async def apply(self, world: World, action: Action) -> None:
         """Carry out one action. Raises ApiError."""
@@ -156,6 +159,12 @@ class MigrationWriter:
     def _report_unschedulable(self, world: World) -> None:
         event = unschedulable_event(world)
         self._events.record(regarding(world), event.kind, event.reason, event.message, occurrence=world.uid)
+        if world.vmi is not None:
+            unfit = host_cpu_event(world, self._other_nodes(world.vmi.status.node_name))
+            if unfit is not None:
+                self._events.record(
+                    Regarding.of(world.vmi), unfit.kind, unfit.reason, unfit.message, occurrence=world.uid
+                )
         self._state.note_unschedulable_reported(world.migration)
 
     async def _hand_over(self, world: World, pod: Pod) -> None:

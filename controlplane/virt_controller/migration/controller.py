@@ -11,6 +11,7 @@ from controlplane.api.objects.migration import FINAL, PENDING, UNSET
 from controlplane.api.objects.resources import (
     KUBEVIRT,
     MIGRATION_POLICY,
+    NODE,
     POD,
     VIRTUAL_MACHINE_INSTANCE,
     VIRTUAL_MACHINE_INSTANCE_MIGRATION,
@@ -21,6 +22,7 @@ from controlplane.virt_controller.changes import controlling_vmis, spec_of, stat
 from controlplane.virt_controller.controller import Controller, Enqueue, KeysOf, Watch
 from controlplane.virt_controller.dependencies import Dependencies
 from controlplane.virt_controller.migration.index import BY_VMI, index_by_vmi, vmi_name_of
+from controlplane.virt_controller.migration.node_labels import other_nodes_reader
 from controlplane.virt_controller.migration.reconciler import MigrationReconciler
 
 UNCOUNTED = frozenset({UNSET, PENDING, *FINAL})
@@ -43,6 +45,7 @@ def build(deps: Dependencies) -> MigrationReconciler:
         claims=deps.read_claims,
         excluded_nodes=deps.quarantined,
         node_labels=deps.node_labels,
+        other_nodes=other_nodes_reader(deps.caches[NODE]),
     )
 
 

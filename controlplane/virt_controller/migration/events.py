@@ -5,10 +5,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Literal, NamedTuple
 
 from kubevirt_api.condition_types import POD_SCHEDULED
 
+from controlplane.api.cpu_labels import FEATURE, MIGRATION
 from controlplane.api.objects import conditions
 from controlplane.api.objects.migration import FAILED, SUCCEEDED
 from controlplane.api.objects.migration import VirtualMachineInstanceMigrationStatus as Status
@@ -42,6 +44,21 @@ def unschedulable_event(world: World) -> MigrationEvent:
     cause = sanitize(scheduled.message) if scheduled is not None else ""
     message = f"No node fits target Pod {world.target_pod} yet" + (f": {cause}" if cause else "")
     return MigrationEvent("Warning", "migrationTargetPodUnschedulable", message)
+
+
+def host_cpu_event(world: World, others: Iterable[Mapping[str, str]]) -> MigrationEvent | None:
+    """Return the Event for a guest that has its node's CPU and can run on no other node; None if it can.
+
+    others: labels of the other nodes.
+    """
+    selector = {} if world.target is None else world.target.spec.node_selector
+    needed = {name: value for name, value in selector.items() if name.startswith((MIGRATION, FEATURE))}
+    if not needed or any(needed.items() <= dict(labels).items() for labels in others):
+        return None
+    message = (
+        f"No other node has the CPU that the guest was started with; it needs the labels {', '.join(sorted(needed))}"
+    )
+    return MigrationEvent("Warning", "NoSuitableNodesForHostModelMigration", message)
 
 
 def end_events(world: World, status: Status) -> list[MigrationEvent]:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from controlplane.api.objects.decode import decode
 from controlplane.api.objects.node import Node
@@ -21,3 +21,16 @@ def node_label_reader(nodes: Cache) -> Callable[[str], Mapping[str, str]]:
         return {} if raw is None else decode(raw, Node).metadata.labels
 
     return labels_of
+
+
+def other_nodes_reader(nodes: Cache) -> Callable[[str], Iterator[Mapping[str, str]]]:
+    """Return a function from a node's name to the labels of each other node."""
+
+    labels_of = node_label_reader(nodes)
+
+    def labels_of_others(name: str) -> Iterator[Mapping[str, str]]:
+        for key in nodes.keys():  # noqa: SIM118 - a cache is no dict
+            if key.name != name:
+                yield labels_of(key.name)
+
+    return labels_of_others

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -59,9 +59,10 @@ class MigrationReconciler:
         claims: ReadClaims = no_claims,
         excluded_nodes: Callable[[], frozenset[str]] = frozenset,
         node_labels: Callable[[str], Mapping[str, str]] = lambda _name: NO_LABELS,
+        other_nodes: Callable[[str], Iterable[Mapping[str, str]]] = lambda _name: (),
     ) -> None:
         """migrations has the index BY_VMI. excluded_nodes: returns the nodes without new machines. node_labels: returns
-        the labels of a node."""
+        the labels of a node. other_nodes: returns those of each other node."""
         self._migrations = migrations
         self._vmis = vmis
         self._pods = pods
@@ -86,6 +87,7 @@ class MigrationReconciler:
             state=self._state,
             unfinished=unfinished,
             build=self._build_target,
+            other_nodes=other_nodes,
         )
 
     def observe(self, key: Key) -> World | None:

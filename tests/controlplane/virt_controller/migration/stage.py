@@ -27,7 +27,7 @@ from controlplane.engine.plan import Outcome
 from controlplane.engine.read_your_writes import ReadYourWritesApi
 from controlplane.engine.reconcile import reconcile
 from controlplane.virt_controller.evacuation.reconciler import EvacuationReconciler
-from controlplane.virt_controller.migration.node_labels import node_label_reader
+from controlplane.virt_controller.migration.node_labels import node_label_reader, other_nodes_reader
 from controlplane.virt_controller.migration.reconciler import MigrationReconciler
 from controlplane.virt_controller.migration.unfinished_migrations import UnfinishedMigrations
 from controlplane.virt_controller.orphan.reconciler import OrphanReconciler
@@ -102,6 +102,7 @@ class Stage(SmallWorld):
                 unfinished=self.unfinished,
                 launcher_image="launcher:2",
                 node_labels=node_label_reader(nodes),
+                other_nodes=other_nodes_reader(nodes),
             ),
             VmiReconciler(**parts, pods=pods, nodes=nodes, launcher_image="launcher:1"),
             EvacuationReconciler(**parts, nodes=nodes, migrations=migrations),

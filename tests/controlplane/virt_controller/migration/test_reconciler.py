@@ -439,6 +439,18 @@ async def test_an_unschedulable_target_is_reported_with_the_schedulers_words(sta
     assert reported == [f"No node fits target Pod {stage.target.name} yet: 0/3 nodes are available"]
 
 
+async def test_a_guest_whose_cpu_no_other_node_has_is_reported_once(stage: Stage) -> None:
+    """Of the instance, as upstream's: its user sees why it stays on its node."""
+    await stage.run_guest(spec={"nodeSelector": {"cpu-model-migration.node.kubevirt.io/EPYC": "true"}})
+    stage.migrate()
+    await stage.work()
+    stage.set_pod(stage.target, NO_NODE)
+    await stage.work()
+    await stage.work()
+    said = [event for event in stage.recorder.events if event[1] == "NoSuitableNodesForHostModelMigration"]
+    assert len(said) == 1
+
+
 async def test_an_annotation_cannot_block_other_migrations_for_long(stage: Stage) -> None:
     """The migration occupies a slot of a node that is being drained."""
     await with_another(stage, node=1)
