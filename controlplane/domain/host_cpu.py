@@ -52,11 +52,15 @@ def read_emulated_cpu(capabilities: str) -> dict[str, Any]:
     return {"model": "", "models": _names(_usable_models(_parse(capabilities)))}
 
 
-def read_machines(capabilities: str, architecture: str) -> list[str]:
-    """Return the names of the boards that guests can have. capabilities: libvirt's, of the connection."""
+def read_machines(capabilities: str, architecture: str) -> dict[str, list[str]]:
+    """Return the boards that guests can have, by HostCpu's fields. capabilities: libvirt's, of the connection."""
     arch = f"guest/arch[@name='{architecture}']"
     found = [*_parse(capabilities).findall(f"{arch}/machine"), *_parse(capabilities).findall(f"{arch}/domain/machine")]
-    return _names([name for machine in found for name in (machine.text or "", machine.get("canonical", ""))])
+    deprecated = [machine for machine in found if machine.get("deprecated") == "yes"]
+    return {
+        "machines": _names([name for machine in found for name in (machine.text or "", machine.get("canonical", ""))]),
+        "deprecated_machines": _names([machine.text or "" for machine in deprecated]),
+    }
 
 
 def _usable_models(root: ElementTree.Element) -> list[str]:

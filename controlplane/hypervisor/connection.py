@@ -103,7 +103,7 @@ class Connection:
         ask = self._handle.baselineHypervisorCPU
         expanded = await self._call("read the features of its processor", ask, *about, [model], expand)
         described = read_host_cpu(capabilities, expanded)
-        return None if described is None else {**described, "machines": await self._machines()}
+        return None if described is None else {**described, **await self._machines()}
 
     async def emulated_cpu(self) -> dict[str, Any]:
         """Describe the processors and boards that guests without KVM can have."""
@@ -111,9 +111,9 @@ class Connection:
         described = read_emulated_cpu(
             await self._call("read the domain capabilities", self._handle.getDomainCapabilities, *about, 0)
         )
-        return {**described, "machines": await self._machines()}
+        return {**described, **await self._machines()}
 
-    async def _machines(self) -> list[str]:
+    async def _machines(self) -> dict[str, list[str]]:
         return read_machines(await self._call("read the capabilities", self._handle.getCapabilities), "x86_64")
 
     async def ping(self, deadline_seconds: float) -> None:

@@ -86,6 +86,7 @@ class Handler:
         self._clock = SystemClock()
         self._node = NodeClient(lambda: dial_virt_node(settings.node_socket))
         self._metrics = HandlerMetrics(settings.node)
+        self._metrics.watch_deprecated_machines(lambda: self._node.deprecated_machines)
         self._pods = WatchCache(client, self._select_pods(), self._clock)
         self._vmis = WatchCache(client, self._select_vmis(), self._clock)
         self._incoming_vmis = WatchCache(client, self._select_incoming(), self._clock)

@@ -1,11 +1,11 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""virt-handler's metrics: domain starts, and the progress of outgoing migrations."""
+"""virt-handler's metrics: domain starts, deprecated boards, and the progress of outgoing migrations."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 
 from prometheus_client import Histogram, Metric
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
@@ -41,6 +41,7 @@ class HandlerMetrics(Metrics):
 
     def __init__(self, node: str = "") -> None:
         super().__init__()
+        self._node = node
         self._migrations = _Migrations(node)
         self.registry.register(self._migrations)
         self._starts = Histogram(
@@ -50,6 +51,10 @@ class HandlerMetrics(Metrics):
             registry=self.registry,
         )
 
+    def watch_deprecated_machines(self, machines: Callable[[], Collection[str]]) -> None:
+        """Export these boards; machines is called at each scrape, in another thread."""
+        self.registry.register(_DeprecatedMachines(self._node, machines))
+
     def started(self, seconds: float) -> None:
         """Record the duration of a domain's start."""
         self._starts.observe(seconds)
@@ -57,6 +62,23 @@ class HandlerMetrics(Metrics):
     def progressed(self, key: Key, progress: Progress | None) -> None:
         """Record the progress of a VMI's migration; None: it is over. Fits migration.sender.Progressed."""
         self._migrations.note(key, progress)
+
+
+class _DeprecatedMachines(Collector):
+    """The boards of a node that QEMU will remove."""
+
+    def __init__(self, node: str, machines: Callable[[], Collection[str]]) -> None:
+        self._node, self._machines = node, machines
+
+    def collect(self) -> Iterator[Metric]:
+        family = GaugeMetricFamily(
+            "kubevirt_node_deprecated_machine_types",
+            "Deprecated machine types of a node, as virt-handler finds them",
+            labels=("machine_type", "node"),
+        )
+        for machine in self._machines():
+            family.add_metric((machine, self._node), 1.0)
+        yield family
 
 
 class _Migrations(Collector):

@@ -94,6 +94,8 @@ class HostCpu(msgspec.Struct, frozen=True):
     """All features."""
     machines: Names = ()
     """QEMU's names of the boards that a guest can have on this node."""
+    deprecated_machines: Names = ()
+    """Those of them that QEMU will remove."""
 
 
 class Hello(msgspec.Struct, frozen=True, tag=True):

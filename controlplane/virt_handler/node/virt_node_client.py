@@ -102,6 +102,12 @@ class NodeClient:
         """Why there is no connection, in a stable text; "" while there is one."""
         return self._trouble if self._channel is None else ""
 
+    @property
+    def deprecated_machines(self) -> tuple[str, ...]:
+        """The boards that QEMU will remove; none while that is unknown."""
+        state = self._node_state.state
+        return () if state is None or state.cpu is None else state.cpu.deprecated_machines
+
     async def wait_for_other_than(self, last: NodeState | None) -> NodeState:
         """Wait until the node's state differs from the last one, and return it."""
         return await self._node_state.wait_for_other_than(last)

@@ -63,10 +63,13 @@ def test_boards_are_those_of_one_architecture() -> None:
     <guest><os_type>hvm</os_type><arch name='x86_64'><wordsize>64</wordsize>
       <machine maxCpus='1'>none</machine>
       <machine canonical='pc-q35-10.0' maxCpus='4096'>q35</machine>
-      <machine maxCpus='4096'>pc-q35-9.2</machine>
+      <machine maxCpus='4096' deprecated='yes'>pc-q35-4.2</machine>
       <domain type='qemu'/><domain type='kvm'><machine maxCpus='64'>microvm</machine></domain></arch></guest>
     </capabilities>"""
-    assert read_machines(capabilities, "x86_64") == ["microvm", "none", "pc-q35-10.0", "pc-q35-9.2", "q35"]
+    assert read_machines(capabilities, "x86_64") == {
+        "machines": ["microvm", "none", "pc-q35-10.0", "pc-q35-4.2", "q35"],
+        "deprecated_machines": ["pc-q35-4.2"],
+    }
 
 
 def test_under_emulation_only_models_are_described() -> None:

@@ -16,6 +16,15 @@ def test_the_duration_of_a_start_is_counted() -> None:
     assert b'virtops_domain_start_seconds_bucket{le="0.4"} 1.0' in generate_latest(metrics.registry)
 
 
+def test_machine_types_that_qemu_will_remove_are_exported() -> None:
+    metrics, machines = HandlerMetrics("node-1"), ["pc-q35-4.2"]
+    metrics.watch_deprecated_machines(lambda: machines)
+    line = b'kubevirt_node_deprecated_machine_types{machine_type="pc-q35-4.2",node="node-1"} 1.0'
+    assert line in generate_latest(metrics.registry)
+    machines.clear()
+    assert line not in generate_latest(metrics.registry)
+
+
 def test_migration_progress_is_exported_until_the_migration_ends() -> None:
     metrics, key = HandlerMetrics("node-1"), Key("default", "vm")
     progress = Progress(total=900, remaining=400, sent=500, dirtied_per_second=30, memory_per_second=70)

@@ -45,7 +45,7 @@ from controlplane.links.handler import (
     read_answer,
     server_name,
 )
-from controlplane.links.node.messages import KvmFinding, NodeState
+from controlplane.links.node.messages import HostCpu, KvmFinding, NodeState
 from controlplane.tls.certificates import KeyPair, Subject, issue
 from controlplane.tls.contexts import VIRT_API_CLIENT, client_context, role_uri
 from controlplane.virt_handler import __main__ as virt_handler
@@ -168,6 +168,17 @@ async def test_the_label_follows_the_kvm_finding_of_a_restarted_virt_node(
         stage.be_heard_again()
         await settle()
         assert len(stage.api.writes(f"/nodes/{NAME}")) == written
+
+
+async def test_deprecated_machine_types_are_a_metric(stage: Stage) -> None:
+    port = free_port()
+    stage.settings = replace(stage.settings, port=port)
+    async with stage.running():
+        cpu = HostCpu(model="EPYC", deprecated_machines=("pc-q35-4.2",))
+        await stage.virt_node.offer.update(NodeState(KvmFinding(is_usable=True), cpu=cpu))
+        await settle()
+        page = (await fetch(f"https://127.0.0.1:{port}/metrics"))[1]
+    assert f'kubevirt_node_deprecated_machine_types{{machine_type="pc-q35-4.2",node="{NAME}"}} 1.0' in page
 
 
 async def test_a_device_registered_later_does_not_restart_the_node_setup(stage: Stage) -> None:
