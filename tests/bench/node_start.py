@@ -25,7 +25,7 @@ from tests.e2e.machines import GUEST, a_vm
 
 ROUNDS = 10
 LAUNCHER = "localhost/virtops/virt-launcher:0.1.0"
-RATIO_AT_MOST, WRITES_AT_MOST = 2.2, 11
+RATIO_AT_MOST, WRITES_AT_MOST = 1.5, 11
 UPSTREAM_WRITES = 22
 """Writes by KubeVirt 1.9's components for one start, counted from its sources: 20 to 25."""
 
