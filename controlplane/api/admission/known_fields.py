@@ -17,7 +17,6 @@ UNBUILT: dict[str, frozenset[str]] = {
         "DomainSpec": "chassis ioThreads ioThreadsPolicy launchSecurity",
         "Cpu": "dedicatedCpuPlacement features isolateEmulatorThread numa realtime",
         "Memory": "hugepages reservedOverhead",
-        "Resources": "overcommitGuestOverhead",
         "Firmware": "acpi",
         "Efi": "persistent",
         "Features": "hyperv hypervPassthrough kvm pvspinlock",
@@ -105,7 +104,6 @@ OFF_WHEN_FALSE = frozenset(
         "isolateEmulatorThread",
         "matchSELinuxLevelOnMigration",
         "networkInterfaceMultiqueue",
-        "overcommitGuestOverhead",
         "unsafeMigrationOverride",
         "useVirtioTransitional",
     ]

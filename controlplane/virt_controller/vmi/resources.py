@@ -58,7 +58,7 @@ def build_resources(
     overhead = overhead_bytes(domain, memory, is_emulated=is_emulated)
     requests = {
         "cpu": _cpu_request(domain, developer),
-        "memory": str(_memory_request(domain, memory) + overhead),
+        "memory": str(_memory_request(domain, memory) + (0 if requested.overcommit_guest_overhead else overhead)),
         "ephemeral-storage": str(REQUEST_BYTES),
     }
     largest = max(_memory_limit(domain, memory), _with_margin(domain, current_bytes))

@@ -68,6 +68,8 @@ class Resources(Node, frozen=True, kw_only=True):
     """Least amount of cpu and memory. A memory request is the guest's memory if memory.guest is not set."""
     limits: Resource = msgspec.field(default_factory=dict)
     """Most that may be used of cpu and memory."""
+    overcommit_guest_overhead: bool = False
+    """Request no memory for what QEMU and libvirt need in addition to the guest; limits include it all the same."""
 
 
 class Machine(Node, frozen=True, kw_only=True):

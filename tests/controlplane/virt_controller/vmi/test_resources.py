@@ -97,6 +97,18 @@ def test_the_overhead_of_the_maximum_memory_is_included() -> None:
         assert int(most[kind]["memory"]) - int(least[kind]["memory"]) > 600 * MIB
 
 
+def test_an_overcommitted_overhead_is_not_requested_and_still_may_be_used() -> None:
+    usual, overcommitted = (
+        build(
+            decode({"memory": {"guest": "1Gi"}, "resources": {"overcommitGuestOverhead": value}}, DomainSpec),
+            DeveloperConfiguration(),
+        )
+        for value in (False, True)
+    )
+    assert overcommitted["requests"] == {**usual["requests"], "memory": str(1024 * MIB)}
+    assert overcommitted["limits"] == usual["limits"]
+
+
 def test_the_translation_buffer_is_included_as_the_domain_sets_it() -> None:
     assert (
         next(field.default * MIB for field in Facts.__dataclass_fields__.values() if field.name == "tb_cache_mib")
