@@ -29,6 +29,7 @@ BENCHES = {
     "node-start": "tests.bench.node_start",
     "node-start-20": "tests.bench.node_start_many",
     "overlay": "tests.bench.overlay",
+    "role-deploy": "tests.bench.role_deploy",
     "start-storm": "tests.bench.start_storm",
 }
 """name -> MODULE[:FUNCTION], by default run(report). Imported only when it runs: each needs other packages."""

@@ -201,4 +201,5 @@ def figure(name: str, unit: str, value: float, peer: float, peer_is: str) -> dic
         "peer": round(peer, 4),
         "peer_is": f"kubevirt.core of {PEER[0]}, {peer_is.removeprefix('peer-')}, same server, same run",
         "ratio": round(value / peer, 3),
+        "target": REQUESTS_AT_MOST if name.endswith("-requests") else RATIOS_AT_MOST.get(name),
     }
