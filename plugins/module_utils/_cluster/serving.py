@@ -31,6 +31,7 @@ def wait_until_serving(api: Api, objects: Iterable[Mapping[str, Any]], deadline:
         groups.setdefault((obj["kind"], obj["metadata"].get("namespace")), []).append(obj["metadata"]["name"])
     silent: set[str] = set()
     troubles: list[str] = []
+    waited: list[_Group] = []
     for kind in RULES:  # dependencies first, so that their troubles are reported first
         for (_kind, namespace), names in sorted(groups.items(), key=lambda item: item[0][1] or ""):
             if _kind == kind:
@@ -38,7 +39,10 @@ def wait_until_serving(api: Api, objects: Iterable[Mapping[str, Any]], deadline:
                 with api.bounded(deadline):  # also bounds the requests that explain a timeout
                     troubles += group.wait(names)
                 silent |= group.silent
+                waited.append(group)
     if troubles:
+        with api.bounded(deadline):
+            troubles += [text for group in waited for text in group.relapses()]
         raise TimedOut("; ".join(troubles))
     return sorted(silent)
 
@@ -51,15 +55,25 @@ class _Group:
         self._resource = resource
         self._deadline = deadline
         self.silent: set[str] = set()
+        self._served: list[Object] = []
 
     def wait(self, names: Iterable[str]) -> list[str]:
         """Return what is missing at the deadline; nothing when all serve."""
         waiter = Waiter(self._api, self._resource, self._judge, deadline=self._deadline)
+        results = waiter.until(names)
+        self._served = [reached.obj for reached in results.values() if reached.verdict.done and reached.obj]
         return [
             reached.trouble or self._explain(name, reached)
-            for name, reached in waiter.until(names).items()
+            for name, reached in results.items()
             if not reached.verdict.done
         ]
+
+    def relapses(self) -> list[str]:
+        """Return the troubles of components that served when they were waited for; others may wait for them now."""
+        with suppress(VirtError):
+            if self._resource.kind in ("Deployment", "DaemonSet"):
+                return [text for obj in self._served for pod in self._pods_of(obj) if (text := pod_trouble(pod))]
+        return []
 
     def _judge(self, _name: str, obj: Object | None) -> Verdict:
         reason = "it does not exist" if obj is None else missing(obj)

@@ -89,6 +89,23 @@ def test_a_refused_pod_is_reported_from_its_event() -> None:
         wait(Cluster(an_object("Deployment", "virt-api", status={}), events=[event]))
 
 
+def test_a_component_that_ended_after_it_served_is_reported_too() -> None:
+    """virt-node has no readiness probe, so it serves for a moment; virt-handler waits for it."""
+    ended = {"reason": "Error", "message": "control_plane_kubelet_root is not the root directory"}
+    crashing = {"name": "it", "state": {"waiting": {"reason": "CrashLoopBackOff"}}, "lastState": {"terminated": ended}}
+    complete = {"desiredNumberScheduled": 1, "updatedNumberScheduled": 1, "numberReady": 1}
+    cluster = Cluster(
+        an_object("DaemonSet", "virt-node", status=complete),
+        an_object("APIService", "v1.subresources.kubevirt.io", status=condition("Available", "False")),
+        pods=[{"metadata": {"name": "virt-node-1"}, "status": {"containerStatuses": [crashing]}}],
+    )
+
+    with pytest.raises(
+        TimedOut, match="no reason given; Pod virt-node-1, container it: CrashLoopBackOff control_plane"
+    ):
+        wait(cluster)
+
+
 def test_the_report_does_not_need_the_right_to_read_pods() -> None:
     class Busy(Cluster):
         def list(self, resource: Resource, *, labels: str = "", fields: str = "") -> list[dict[str, Any]]:
