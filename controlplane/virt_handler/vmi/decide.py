@@ -263,7 +263,9 @@ def _plug(vmi: VirtualMachineInstance, launcher: Launcher) -> PlugCpus | PlugMem
 
 def _leave(world: World, vmi: VirtualMachineInstance, launcher: Launcher, liveness: Alive) -> Plan[Action] | None:
     """Take the next step of a migration; resume a guest that the migration left paused, after growing pauses."""
-    if has_arrived_paused(vmi, launcher.status):
+    transfer = launcher.status.transfer
+    has_left = transfer is not None and transfer.has_moved  # libvirt may still report the guest as paused here
+    if has_arrived_paused(vmi, launcher.status) and not has_left:
         plan: Plan[Action] | None = Plan((Resume(launcher.pod.uid, because="it arrived by its migration"),))
     else:
         is_to_end = world.deleting_since is not None

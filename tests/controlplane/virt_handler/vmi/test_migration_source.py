@@ -319,6 +319,14 @@ def test_a_guest_resumes_at_its_target_though_another_migration_was_created(
     assert is_paused_by_user(before.vmi, before.launcher.status) is not (GO_ON in plan.steps)
 
 
+@pytest.mark.parametrize(("has_moved", "steps"), [(True, ()), (False, (GO_ON,))], ids=["moved", "failed"])
+def test_a_guest_that_has_moved_on_is_not_resumed_where_it_was(has_moved: bool, steps: tuple[Resume, ...]) -> None:
+    """libvirt reports it as paused for a moment after its QEMU has ended."""
+    transfer = Transfer("another", is_over=True, has_moved=has_moved)
+
+    assert decide(arrived(BY_MIGRATION, vmi=ONWARDS, epoch=2, transfer=transfer)).steps == steps
+
+
 def test_a_guest_is_not_resumed_by_a_pod_that_does_not_own_the_run() -> None:
     """It may still run at the source, until the source reports that it has left."""
     elsewhere = seen(WHOLE, observed=observed(pod_uid="a third", epoch=2))
