@@ -76,7 +76,7 @@ def needed_at_target(
     node: its Pod's selector has the labels. Otherwise it could not go back.
     """
     if model not in ("", HOST_MODEL, HOST_PASSTHROUGH):
-        return {MODEL + model: _IS}
+        return of_model(model)
     pinned = {name: value for name, value in of_pod.items() if name not in own and name.startswith(PINNING)}
     if any(name.startswith(MIGRATION) for name in pinned):
         return pinned
@@ -89,6 +89,12 @@ def needed_at_target(
         **{FEATURE + name: _IS for name in required},
         **({OF_HOST + host[0]: _IS} if model == HOST_PASSTHROUGH else {}),
     }
+
+
+def of_model(model: str) -> dict[str, str]:
+    """Return the label that the node of a guest with this CPU model must have; none if every processor will do."""
+    is_named = model not in ("", HOST_MODEL, HOST_PASSTHROUGH)
+    return {MODEL + model: _IS} if is_named and _NAME.fullmatch(model) else {}
 
 
 def of_machine(machine_type: str) -> dict[str, str]:

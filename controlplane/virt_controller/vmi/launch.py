@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from controlplane.api.cpu_labels import of_model
 from controlplane.api.launch_plan import Dhcp, GuestNetwork, LaunchPlan, group_disk_sources
 from controlplane.api.log_level import configured_level
 from controlplane.api.objects.claim import Claims
@@ -55,6 +56,8 @@ class Launch:
     """Probes of the compute container."""
     log_level: str | None
     """The configured log level of the launcher; None: its own."""
+    cpu_labels: dict[str, str]
+    """Labels of nodes whose processor can have the guest's CPU model; none if it is emulated, as every node can."""
 
 
 def derive_launch(
@@ -74,7 +77,7 @@ def derive_launch(
     guest, volumes = guest_identity(vmi), volumes_in_pod(vmi.spec, claims)
     network = guest_network(vmi, is_target=is_target)
     space, memory = derive_disk_space(vmi.spec, configuration), guest_memory(vmi.spec.domain)
-    developer = configuration.developer_configuration
+    developer, cpu = configuration.developer_configuration, vmi.spec.domain.cpu
     return Launch(
         pod_name=pod_name(vmi, attempt),
         vmi_label_value=vmi_label_value(vmi.metadata.name),
@@ -90,6 +93,7 @@ def derive_launch(
         pull_policy=configuration.image_pull_policy or "IfNotPresent",
         probes=build_probes(vmi.spec, is_target=is_target),
         log_level=configured_level(developer.log_verbosity, "virt-launcher"),
+        cpu_labels={} if developer.use_emulation or cpu is None else of_model(cpu.model),
     )
 
 

@@ -175,6 +175,7 @@ def _spec(vmi: VirtualMachineInstance, launch: Launch, excluded_nodes: Collectio
             **spec.node_selector,
             "kubernetes.io/arch": spec.architecture or "amd64",
             names.SCHEDULABLE: "true",
+            **launch.cpu_labels,
             **({} if target is None else target.needs),
         },
         "containers": [_compute(launch, _ports(spec))],

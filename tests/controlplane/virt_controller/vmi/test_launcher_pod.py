@@ -136,6 +136,22 @@ def test_the_pod_passes_the_restricted_profile(case: tuple[dict[str, Any], dict[
     assert {sysctl["name"] for sysctl in spec["securityContext"].get("sysctls", ())} <= safe
 
 
+@pytest.mark.parametrize(
+    ("model", "developer", "labels"),
+    [
+        ("Haswell", {}, ["cpu-model.node.kubevirt.io/Haswell"]),
+        ("Haswell", {"useEmulation": True}, []),
+        ("host-model", {}, []),
+        ("host-passthrough", {}, []),
+    ],
+)
+def test_a_named_cpu_model_needs_a_node_that_has_it(model: str, developer: dict[str, Any], labels: list[str]) -> None:
+    """Its label says so. Elsewhere QEMU would not start."""
+    spec = {"domain": {"cpu": {"model": model}, "memory": {"guest": "64Mi"}}}
+    selector = build(spec, {"developerConfiguration": developer})["spec"]["nodeSelector"]
+    assert [name for name in selector if name.startswith("cpu-")] == labels
+
+
 def test_the_list_of_own_annotations_is_complete() -> None:
     """A Pod with every annotation and none of a user: a target of a VMI with an interface and memory to plug."""
     spec = {
