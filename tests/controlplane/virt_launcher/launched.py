@@ -78,6 +78,8 @@ async def until(condition: Callable[[], object], what: str, pod: LauncherPod, se
 
 
 async def connect(pod: LauncherPod) -> Connection:
+    """Do what virt-node does: wait for the report, then for libvirtd's socket."""
+    await until((pod.run / layout.REPORT).exists, "report", pod)
     await until(pod.socket.exists, "libvirt socket", pod)
     while True:
         try:

@@ -243,4 +243,4 @@ async def test_an_unusable_image_fails_the_pod_with_a_reason(
     assert pod.wait() == 1
     assert pod.termination_message.startswith("InvalidDisk: volume root: cannot open '/disk/disk.img'")
     assert "symbolic link" in pod.termination_message
-    assert not pod.socket.exists()
+    assert not (pod.run / layout.REPORT).exists()  # so nobody gets its socket
