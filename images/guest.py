@@ -23,12 +23,12 @@ from images.trim import trim
 ARGUMENTS = (
     "console=tty0 console=ttyS0 quiet loglevel=3 nokaslr mitigations=off random.trust_cpu=on"
     " initcall_blacklist=jent_mod_init,load_system_certificate_list cryptomgr.notests=1 noisapnp no_timer_check"
-    " highres=off hpet=disable nowatchdog"
+    " highres=off hpet=disable nowatchdog tsc=reliable"
 )
 """The kernel's command line when the disk boots. The disabled features cost time under emulation. On a busy host the
-kernel's timer check may fail, which would be a panic. The last line is for idle guests: Debian's 32-bit kernels tick
-250 times a second, also when they are idle (CONFIG_HZ_PERIODIC), and with it a tick wakes QEMU once instead of
-twice."""
+kernel's timer check may fail, which would be a panic. The last line is for idle guests: QEMU's HPET keeps ticking
+after the kernel has left it, and without a clock that it believes in (the comparison with another one may fail on a
+busy host) the kernel ticks 250 times a second."""
 
 _PROGRAMS = ("usr/bin/busybox",)
 _EXECUTABLE = re.compile(rb"#!/bin/sh")

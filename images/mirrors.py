@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The mirrors of Debian's packages: the mirror that an option names, or the mirror of this machine's apt.
 
-This file names no host. If apt has no mirror of Debian, mmdebstrap chooses one.
+If apt has no mirror of Debian, mmdebstrap chooses one. The only hosts named here are for releases that mirrors drop.
 """
 
 from __future__ import annotations
@@ -24,6 +24,9 @@ _ASKED = (
 _SUITES = frozenset(("oldstable", "stable", "testing", "unstable", "bookworm", "trixie", "forky", "duke", "sid"))
 _SECURITY = "-security"
 _LISTED = "mirror+file:"
+_USUAL = "http://deb.debian.org/debian"
+_REMOVED = "http://archive.debian.org/debian"
+"""Where releases are that have left the mirrors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +74,19 @@ def source_lines(suite: str, mirrors: Mirrors, *, has_updates: bool) -> list[str
     if has_updates and mirrors.security:
         lines += [f"deb {mirrors.archive} {suite}-updates main", f"deb {mirrors.security} {suite}{_SECURITY} main"]
     return lines
+
+
+def source_lines_with_older(suite: str, mirrors: Mirrors, older: tuple[str, str]) -> list[list[str]]:
+    """Return apt's source lines for a suite and an older one, in the order in which they should be tried.
+
+    older: the name of the suite, and its only architecture, so that no other index is fetched. Mirrors drop old suites.
+    """
+    name, architecture = older
+    archive = mirrors.archive or _USUAL
+    return [
+        [f"deb {archive} {suite} main", f"deb [arch={architecture}] {place} {name} main"]
+        for place in (archive, _REMOVED)
+    ]
 
 
 def _url(uri: str) -> str:

@@ -34,8 +34,8 @@ _SEARCH_PATH = "/usr/local/bin:/usr/bin:/usr/sbin"
 _SHARED_WITH_MODULES = ("kubevirt_api", "libvirt_domain", "seed_image")
 """Packages below plugins/module_utils that the control plane imports."""
 _PROBE = "roles/node_kvm/files/kvm_probe.py"
-_GUEST_DEBIAN = Debian("bookworm", ("amd64", "i386"), has_updates=False)
-"""The last Debian with a kernel for i386. Without its updates, because the guest is only for tests."""
+_GUEST_DEBIAN = Debian("bookworm", ("amd64", "i386"), has_updates=False, older=("bullseye", "i386"))
+"""bullseye's kernel is the last for i386 that is tickless. Without updates, because the guest is only for tests."""
 _LAUNCHER = 107
 _UNPRIVILEGED = 65532
 HANDLER_UID = 60107

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from images.mirrors import Mirrors, source_lines
+from images.mirrors import Mirrors, source_lines, source_lines_with_older
 
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 OPTIONS = (
@@ -35,6 +35,8 @@ class Debian:
     architectures: tuple[str, ...] = ("amd64",)
     """Programs of the first architecture run while the root file system is made."""
     has_updates: bool = True
+    older: tuple[str, str] | None = None
+    """An older suite and its architecture, for packages that `suite` has no more. Without updates."""
 
 
 TRIXIE = Debian()
@@ -78,8 +80,26 @@ def make_rootfs(packages: Sequence[str], path: Path, debian: Debian, mirrors: Mi
         f"--include={','.join(packages)}",
         debian.suite,
         str(path),
-        *source_lines(debian.suite, mirrors, has_updates=debian.has_updates),
     ]
+    for lines in _sources(debian, mirrors):
+        done = _run([*command, *lines])
+        if done.returncode == 0:
+            return
+    output = "\n".join(done.stderr.strip().splitlines()[-_LINES_SHOWN:])
+    raise RootfsError(
+        f"mmdebstrap could not make a {debian.suite} root file system"
+        f" (is a Debian mirror reachable? asked: {mirrors.archive or 'its own choice'}):\n{output}"
+    )
+
+
+def _sources(debian: Debian, mirrors: Mirrors) -> list[list[str]]:
+    """Return apt's source lines, in the order in which they are tried."""
+    if debian.older:
+        return source_lines_with_older(debian.suite, mirrors, debian.older)
+    return [source_lines(debian.suite, mirrors, has_updates=debian.has_updates)]
+
+
+def _run(command: list[str]) -> subprocess.CompletedProcess[str]:
     environment = {
         "PATH": os.environ.get("PATH", os.defpath) + ":/usr/sbin:/sbin",
         "LC_ALL": "C",
@@ -87,10 +107,4 @@ def make_rootfs(packages: Sequence[str], path: Path, debian: Debian, mirrors: Mi
     }
     proxies = {name: value for name, value in os.environ.items() if name.lower().endswith("_proxy")}
     keep = {name: os.environ[name] for name in ("HOME", "TMPDIR") if name in os.environ}
-    done = subprocess.run(command, env=environment | proxies | keep, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        output = "\n".join(done.stderr.strip().splitlines()[-_LINES_SHOWN:])
-        raise RootfsError(
-            f"mmdebstrap could not make a {debian.suite} root file system"
-            f" (is a Debian mirror reachable? asked: {mirrors.archive or 'its own choice'}):\n{output}"
-        )
+    return subprocess.run(command, env=environment | proxies | keep, capture_output=True, text=True, check=False)

@@ -62,7 +62,7 @@ def with_domain(vm: Manifest, *, devices: dict[str, Any] | None = None, **domain
 
 
 def a_panicking_vm(name: str, run_strategy: str, model: str) -> Manifest:
-    vm = a_vm(name, user_data="#!/bin/sh\necho c >/proc/sysrq-trigger\n", runStrategy=run_strategy)
+    vm = a_vm(name, user_data="#!/bin/sh\npanic\n", runStrategy=run_strategy)
     return with_domain(vm, devices={"panicDevices": [{"model": model}]})
 
 

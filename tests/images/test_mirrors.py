@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from images import mirrors
-from images.mirrors import NO_MIRRORS, Mirrors, read_targets, source_lines
+from images.mirrors import NO_MIRRORS, Mirrors, read_targets, source_lines, source_lines_with_older
 
 ARCHIVE, SECURITY = "http://mirror.example/debian", "http://mirror.example/debian-security"
 
@@ -95,3 +95,15 @@ def test_updates_are_asked_for_where_security_updates_are_known() -> None:
         f"deb {SECURITY} trixie-security main",
     ]
     assert source_lines("trixie", NO_MIRRORS, has_updates=True) == []
+
+
+def test_an_older_suite_is_asked_for_at_the_mirror_and_then_where_removed_ones_are() -> None:
+    older = ("bullseye", "i386")
+    assert source_lines_with_older("bookworm", Mirrors(ARCHIVE, SECURITY), older) == [
+        [f"deb {ARCHIVE} bookworm main", f"deb [arch=i386] {ARCHIVE} bullseye main"],
+        [f"deb {ARCHIVE} bookworm main", "deb [arch=i386] http://archive.debian.org/debian bullseye main"],
+    ]
+    assert source_lines_with_older("bookworm", NO_MIRRORS, older)[0] == [
+        "deb http://deb.debian.org/debian bookworm main",
+        "deb [arch=i386] http://deb.debian.org/debian bullseye main",
+    ]

@@ -44,6 +44,9 @@ def test_a_containerfile_installs_the_listed_packages_and_runs_the_same_program(
     install = next(argument for name, argument in build if name == "RUN")
     assert re.search(r"sed 's/#\.\*//' /tmp/packages \| xargs apt-get install --yes --no-install-recommends", install)
     assert ("RUN", f"python3 -B -m images assemble {making.name} --root / --output /out") in build
+    if making.debian.older:
+        name, architecture = making.debian.older
+        assert f"deb [arch={architecture}] http://deb.debian.org/debian {name} main" in install
 
 
 def test_a_containerfile_copies_only_what_the_collection_has(making: Recipe) -> None:

@@ -79,6 +79,16 @@ def test_where_no_mirror_is_known_mmdebstrap_chooses(programs: Path, tmp_path: P
     assert (tmp_path / "arguments").read_text().endswith(f"trixie {tmp_path}/root.tar\n")
 
 
+def test_an_older_suite_that_the_mirror_has_dropped_is_fetched_from_elsewhere(programs: Path, tmp_path: Path) -> None:
+    (tmp_path / "keyring.gpg").touch()
+    a_program(programs, f'echo "$@" >> {tmp_path}/arguments; case $* in *archive.debian.org*) ;; *) exit 25 ;; esac')
+    debian = rootfs.Debian("bookworm", ("amd64", "i386"), older=("bullseye", "i386"))
+    rootfs.make_rootfs(["tini"], tmp_path / "root.tar", debian, Mirrors("http://mirror.example/debian"))
+    first, second = (tmp_path / "arguments").read_text().splitlines()
+    assert first.endswith("deb [arch=i386] http://mirror.example/debian bullseye main")
+    assert second.endswith("deb [arch=i386] http://archive.debian.org/debian bullseye main")
+
+
 def test_a_failure_carries_the_last_lines_that_mmdebstrap_said(programs: Path, tmp_path: Path) -> None:
     (tmp_path / "keyring.gpg").touch()
     a_program(programs, "echo 'E: Unable to locate package tiny' >&2; exit 25")

@@ -19,7 +19,7 @@ from tests.controlplane.virt_launcher.launcher_pod import Images, LauncherPod
 
 pytestmark = [pytest.mark.guest, pytest.mark.asyncio(loop_scope="session"), pytest.mark.usefixtures("libvirt_loop")]
 
-PANICS = "#!/bin/sh\necho c >/proc/sysrq-trigger\n"
+PANICS = "#!/bin/sh\npanic\n"
 REBOOTS = "#!/bin/sh\nreboot -f\n"
 HANGS = "#!/bin/sh\nwatchdog -F -t 1 -T 2 /dev/watchdog &\nsleep 2\nkill -9 $!\n"
 """Serves its watchdog for a while and then stops."""
