@@ -98,6 +98,8 @@ def make_venv(*, is_whole: bool) -> None:
     say("making .venv (about a minute the first time)")
     pip = [str(VENV / "bin/python"), "-m", "pip", "--quiet", "--disable-pip-version-check", "install"]
     requirements = str(ROOT / "requirements.txt")
+    if VENV.is_symlink():
+        raise BootstrapError(f"{VENV} is a link to an environment of other pins; remove the link, then run this again")
     if not part:
         _run([sys.executable, "-m", "venv", "--clear", str(VENV)])
         _run([*pip, "--constraint", requirements, *QUICKSTART_REQUIREMENTS])

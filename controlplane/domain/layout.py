@@ -33,6 +33,8 @@ PLAN_VOLUME = "launch-plan"
 REPORT = "report.json"
 """Below RUN: the launcher's report, see controlplane.api.launch_plan.LauncherReport."""
 
+GUEST_SOCKETS: dict[str, tuple[str, ...]] = {"serial": ("serial0.sock",), "vnc": ("vnc.sock",)}
+"""Path components below RUN: where QEMU serves the serial console and the screen."""
 SERIAL_SOCKET = f"{RUN}/serial0.sock"
 SERIAL_LOG = f"{RUN}/serial0.log"
 PROBE_SOCKET = f"{RUN}/probe.sock"

@@ -32,6 +32,7 @@ class Connection(asyncio.Protocol):
         self._deadline: asyncio.TimerHandle | None = None
         self._request: web.BaseRequest | None = None
         self._header_bytes = 0
+        self._is_upgraded = False
 
     @property
     def is_idle(self) -> bool:
@@ -51,6 +52,10 @@ class Connection(asyncio.Protocol):
     def finish(self) -> None:
         """Note that the response is written."""
         self._request = None
+
+    def upgrade(self) -> None:
+        """Note that the response was a switch to another protocol: what follows is no header."""
+        self._is_upgraded = True
 
     def abort(self) -> None:
         """End the connection, or its handshake, without waiting for the peer."""
@@ -78,7 +83,7 @@ class Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         # aiohttp limits the number and the size of headers, but not their sum. Requests that are sent ahead of a
         # response count as well.
-        if self._request is None or self._request.content.is_eof():
+        if not self._is_upgraded and (self._request is None or self._request.content.is_eof()):
             if self._header_bytes > MAX_HEADER_BYTES:
                 self.abort()
                 return
@@ -95,3 +100,7 @@ class Connection(asyncio.Protocol):
     def resume_writing(self) -> None:
         self.is_unread = False
         self.protocol.resume_writing()
+
+
+CONNECTION = web.RequestKey("connection", Connection)
+"""The connection of a request."""

@@ -21,7 +21,7 @@ from typing import Any
 from aiohttp import web
 from aiohttp.http import HttpProcessingError
 
-from controlplane.http_server.connection import Connection
+from controlplane.http_server.connection import CONNECTION, Connection
 from controlplane.http_server.quotas import Quota
 from controlplane.http_server.responses import WRITING_SECONDS, response_scope, write_response
 from controlplane.process.descriptors import connection_limit
@@ -165,7 +165,8 @@ class Listener:
 
     def _make_request(self, message: Any, payload: Any, protocol: Any, writer: Any, task: Any) -> web.BaseRequest:
         request = web.BaseRequest(message, payload, protocol, writer, task, asyncio.get_running_loop())
-        self._by_protocol[protocol].begin(request)
+        connection = request[CONNECTION] = self._by_protocol[protocol]
+        connection.begin(request)
         return request
 
     async def _serve(self, request: web.BaseRequest) -> web.StreamResponse:

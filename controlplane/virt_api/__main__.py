@@ -32,6 +32,7 @@ from controlplane.virt_api.concurrency import ConcurrencyLimit, WorkerThreads
 from controlplane.virt_api.http.tls import ServingTls
 from controlplane.virt_api.server import Server, listening
 from controlplane.virt_api.settings import Settings, SettingsError, parse
+from controlplane.virt_api.streams.serve import Streams
 from controlplane.virt_api.subresources.dispatch import EXPANSION_THREADS, MAX_CONCURRENT, Subresources
 from controlplane.virt_api.subresources.handler_client import HandlerClient
 from controlplane.virt_api.subresources.power_requests import PowerRequests
@@ -98,6 +99,7 @@ def make_server(settings: Settings, cluster: Cluster, client: Client, handlers: 
         EvictionReviews(client, lambda: cluster.configuration.eviction_strategy),
         MigrationReviews(client),
         subresources,
+        Streams(client, handlers),
         cluster.tls,
         lambda: cluster.front_proxy,
         clock,

@@ -39,6 +39,7 @@ from controlplane.virt_api.http.identity import (
 )
 from controlplane.virt_api.http.response import Response, failure, metrics
 from controlplane.virt_api.http.routes import (
+    STREAMS,
     DocumentRoute,
     MetricsRoute,
     NoRoute,
@@ -48,6 +49,7 @@ from controlplane.virt_api.http.routes import (
     find_route,
 )
 from controlplane.virt_api.http.tls import ServingTls, verified_chain
+from controlplane.virt_api.streams.serve import Streams
 from controlplane.virt_api.subresources.dispatch import Subresources
 
 log = logging.getLogger(__name__)
@@ -87,6 +89,7 @@ class Server:
     evictions: EvictionReviews
     migrations: MigrationReviews
     subresources: Subresources
+    streams: Streams
     tls: ServingTls
     front_proxy: Callable[[], FrontProxy | None]
     clock: Clock
@@ -104,6 +107,8 @@ class Server:
         except Exception:
             log.exception("request failed", extra={"method": request.method})
             answer = failure(500, "virt-api failed by an internal error; see its log")
+        if isinstance(answer, web.StreamResponse):  # a stream that was accepted and has ended
+            return answer
         response = web.Response(
             status=answer.code, body=answer.body, content_type=answer.content_type, headers=dict(answer.headers)
         )
@@ -113,7 +118,7 @@ class Server:
             response.force_close()
         return response
 
-    async def _answer(self, request: web.BaseRequest) -> Response:
+    async def _answer(self, request: web.BaseRequest) -> Response | web.StreamResponse:
         # The raw path: a router that normalises first would take one path for another.
         route = find_route(request.method, request.raw_path.partition("?")[0])
         if isinstance(route, NoRoute):
@@ -136,7 +141,9 @@ class Server:
             return metrics(await self.metrics.render())
         return discovery.answer(route, self.config_version())
 
-    async def _hand_over(self, route: WebhookRoute | SubresourceRoute, request: web.BaseRequest) -> Response:
+    async def _hand_over(
+        self, route: WebhookRoute | SubresourceRoute, request: web.BaseRequest
+    ) -> Response | web.StreamResponse:
         connection = request.get_extra_info("ssl_object")
         if not isinstance(connection, ssl.SSLObject):
             raise UnauthenticatedError("the connection has ended")
@@ -144,6 +151,8 @@ class Server:
             check_webhook_client(self.webhook_clients, verified_chain(connection), self.clock.now())
             return await self._review(route, request)
         user = self._identify(request, connection)
+        if route.row.action in STREAMS:
+            return await self.streams.serve(route, user, request)
         return await self.subresources.answer(route, user, await _read_body(request, MAX_OPTIONS_BYTES))
 
     async def _review(self, route: WebhookRoute, request: web.BaseRequest) -> Response:

@@ -64,6 +64,7 @@ from controlplane.virt_handler.node.registration import NodeRegistration
 from controlplane.virt_handler.node.virt_node_client import NodeClient, dial_virt_node
 from controlplane.virt_handler.node_recovery.recovery import NodeRecovery
 from controlplane.virt_handler.settings import Settings, SettingsError, read_settings
+from controlplane.virt_handler.streams.guest_sockets import GuestSockets
 from controlplane.virt_handler.vmi.events import VmiEvent
 from controlplane.virt_handler.vmi.reconciler import VmiReconciler
 from controlplane.virt_handler.vmi.world import Action, World
@@ -152,6 +153,7 @@ class Handler:
                 Power: PowerRequests(settings.node, self._registry, vmis, self._clock, self._record_event).answer,
                 Inquire: GuestInfo(settings.node, self._registry).answer,
             },
+            GuestSockets(settings.node, self._registry, self._node, vmis),
         )
         self._api_services = WatchCache(
             client, Selection(API_SERVICE, field_selector=API_SERVICE_SELECTOR), self._clock

@@ -27,6 +27,7 @@ from controlplane.links.node.messages import (
     Masquerade,
     NetworkReady,
     Opened,
+    OpenGuestSocket,
     OpenMigrationSocket,
     OpenReport,
     OpenSocket,
@@ -89,7 +90,7 @@ class Service:
 
     async def _do(self, request: Request) -> Reply:
         match request:
-            case OpenSocket() | OpenMigrationSocket():
+            case OpenSocket() | OpenMigrationSocket() | OpenGuestSocket():
                 return Reply(Opened(request.id), await self._open_socket(request))
             case ListenForMigration():
                 return Reply(Opened(request.id), await self._listen(request))
@@ -109,10 +110,13 @@ class Service:
         uid, components = request.pod_uid, layout.MIGRATION_SOCKETS[request.channel]
         return await self.workers.run(uid, lambda: self.pods.listen(uid, components).detach(), os.close)
 
-    async def _open_socket(self, request: OpenSocket | OpenMigrationSocket) -> int:
-        pod_uid, components = request.pod_uid, layout.LIBVIRT_SOCKET
+    async def _open_socket(self, request: OpenSocket | OpenMigrationSocket | OpenGuestSocket) -> int:
+        pod_uid = request.pod_uid
+        components: tuple[str, ...] = layout.LIBVIRT_SOCKET
         if isinstance(request, OpenMigrationSocket):
             components = layout.MIGRATION_SOCKETS[request.channel]
+        elif isinstance(request, OpenGuestSocket):
+            components = layout.GUEST_SOCKETS[request.device]
 
         def look() -> int:
             if isinstance(request, OpenSocket):  # libvirtd may listen before the disks are ready

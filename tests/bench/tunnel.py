@@ -23,8 +23,8 @@ from multiprocessing.queues import Queue
 from typing import Any
 
 from controlplane.links.handler import server_name
+from controlplane.process.loop_thread import LoopThread
 from controlplane.virt_handler.api_endpoint.serving_certificate import SelfSignedPair, make_self_signed_pair
-from controlplane.virt_handler.migration.copy_thread import CopyThread
 from controlplane.virt_handler.migration.handshake import Channel, MigrationIdentity
 from controlplane.virt_handler.migration.peer import client_tls_context, server_tls_context
 from controlplane.virt_handler.migration.tunnel_client import Target, TunnelClient
@@ -145,7 +145,7 @@ def _tunnel_target(home: str, pairs: dict[str, SelfSignedPair], answers: Queue[f
 
     async def serve() -> None:
         server = TunnelServer(BINDING, server_tls_context(pairs[TARGET], pairs[SOURCE].der), dial)
-        answers.put(float(await CopyThread().run(server.open("127.0.0.1"))))
+        answers.put(float(await LoopThread("migration").run(server.open("127.0.0.1"))))
         await asyncio.Event().wait()
 
     asyncio.run(serve())
@@ -155,7 +155,7 @@ def _tunnel_source(home: str, pairs: dict[str, SelfSignedPair], port: int, answe
     async def serve() -> None:
         context = client_tls_context(pairs[SOURCE], pairs[TARGET].der)
         client = TunnelClient(BINDING, Target("127.0.0.1", port, context, server_name(TARGET)), home)
-        await CopyThread().run(client.open({"memory": _listen(f"{home}/memory.sock")}))
+        await LoopThread("migration").run(client.open({"memory": _listen(f"{home}/memory.sock")}))
         answers.put(0.0)
         answers.put(await _longest_wait(home))
         await asyncio.Event().wait()

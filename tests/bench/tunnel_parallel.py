@@ -27,10 +27,10 @@ from multiprocessing.queues import Queue
 from typing import Any
 
 from controlplane.links.handler import server_name
+from controlplane.process.loop_thread import LoopThread
 from controlplane.virt_handler.api_endpoint.serving_certificate import SelfSignedPair
 from controlplane.virt_handler.migration import tunnel_client, tunnel_server
 from controlplane.virt_handler.migration.byte_copy import TunnelSocket
-from controlplane.virt_handler.migration.copy_thread import CopyThread
 from controlplane.virt_handler.migration.handshake import MOST, Channel
 from controlplane.virt_handler.migration.peer import client_tls_context, server_tls_context
 from controlplane.virt_handler.migration.tunnel_client import Target, TunnelClient
@@ -221,7 +221,7 @@ def _target(home: str, way: Way, pairs: dict[str, SelfSignedPair], answers: Queu
     async def serve() -> None:
         _spread(tunnel_server, way)
         opened = TunnelServer(BINDING, server_tls_context(pairs[TARGET], pairs[SOURCE].der), dial)
-        answers.put(float(await CopyThread().run(opened.open("127.0.0.1"))))
+        answers.put(float(await LoopThread("migration").run(opened.open("127.0.0.1"))))
         await asyncio.Event().wait()
 
     asyncio.run(serve())
@@ -234,7 +234,7 @@ def _source(
         _spread(tunnel_client, way)
         context = client_tls_context(pairs[SOURCE], pairs[TARGET].der)
         opened = TunnelClient(BINDING, Target("127.0.0.1", port, context, server_name(TARGET)), home)
-        await CopyThread().run(opened.open({"memory": listen(f"{home}/memory.sock")}))
+        await LoopThread("migration").run(opened.open({"memory": listen(f"{home}/memory.sock")}))
         answers.put(0.0)
         longest = 0.0
         while not is_over.is_set():
@@ -252,7 +252,7 @@ def _spread(module: Any, way: Way) -> None:
     MOST["memory"] = max(CONNECTIONS)
     if not way.has_threads:
         return
-    threads = cycle([CopyThread() for _unused in range(way.connections)])
+    threads = cycle([LoopThread("migration") for _unused in range(way.connections)])
 
     async def again(left: TunnelSocket, right: TunnelSocket) -> None:
         await copy(TunnelSocket(left._socket), TunnelSocket(right._socket))

@@ -141,7 +141,9 @@ def test_virt_api_cannot_create_or_delete_pods_and_virt_handler_cannot_write_the
         if any(resource.startswith("pods") for resource in rule["resources"])
     }
 
-    assert {verb for name, verb in verbs if name == "rbac-api"} == {"get"}, "whose launcher is to be evicted"
+    assert {verb for name, verb in verbs if name == "rbac-api"} == {"get", "list"}, (
+        "whose launcher is to be evicted, and its address"
+    )
     assert {verb for name, verb in verbs if name == "rbac-handler"} <= {"get", "list", "watch"}
 
 

@@ -11,10 +11,12 @@ from typing import Any
 
 import pytest
 
+from controlplane.links.streams import MOVED
 from tests.chaos.migrations import migrations
 from tests.e2e.cluster import Cluster
 from tests.e2e.console import LIMIT_SECONDS
 from tests.e2e.machines import a_vm
+from tests.e2e.streams import stream
 from tests.e2e.test_claims import a_claim, a_claiming_vm
 
 pytestmark = pytest.mark.lab
@@ -61,9 +63,12 @@ def test_a_guest_goes_on_counting_after_a_migration_as_the_same_instance(nodes: 
     nodes.eventually(lambda: counts_on(nodes, "mover", 0), what="it counts")
     counted = nodes.counter(first["metadata"]["name"])
 
-    nodes.wait("vmim", migrate(nodes, "mover"), ".status.phase", "Succeeded")
+    with stream(nodes.kubeconfig, "mover", "console") as console:
+        nodes.wait("vmim", migrate(nodes, "mover"), ".status.phase", "Succeeded")
+        ended = console.end()
 
     after = nodes.running("mover")
+    assert ended == (MOVED, f"the guest moved to node {after['status']['nodeName']}: connect again")
     assert after["metadata"]["uid"] == before["metadata"]["uid"]
     assert after["status"]["nodeName"] != before["status"]["nodeName"]
     assert after["status"]["epoch"] == before["status"]["epoch"] + 1

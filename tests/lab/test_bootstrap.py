@@ -92,6 +92,14 @@ def test_quickstart_installs_its_part_and_the_rest_is_added_later(commands: list
     assert "--requirement" in command
 
 
+def test_an_environment_of_another_checkout_is_not_replaced(commands: list[list[str]], tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    (tmp_path / "venv").symlink_to(tmp_path / "other")
+    with pytest.raises(bootstrap.BootstrapError, match="remove the link"):
+        bootstrap.make_venv(is_whole=True)
+    assert commands == []
+
+
 def test_changed_pins_replace_the_environment(commands: list[list[str]]) -> None:
     bootstrap.make_venv(is_whole=True)
     for stamp in (bootstrap.WHOLE_STAMP, bootstrap.PART_STAMP):

@@ -85,6 +85,7 @@ class PodStatus(Node, frozen=True, kw_only=True):
     conditions: tuple[Condition, ...] = ()
     container_statuses: tuple[ContainerStatus, ...] = ()
     qos_class: str | None = None
+    pod_ip: str = msgspec.field(default="", name="podIP")
 
 
 class PodResources(Node, frozen=True, kw_only=True):

@@ -17,7 +17,7 @@ import msgspec
 
 from controlplane.domain.network import MasqueradeNetwork, masquerade_network
 
-PROTOCOL = 2
+PROTOCOL = 3
 """Both ends are of the same release, except during an upgrade: then the newer one waits for the other."""
 MESSAGE_LIMIT_BYTES = 64 * 1024
 PORTS_LIMIT = 1024
@@ -115,6 +115,10 @@ MigrationChannel = Literal["memory", "disks"]
 """What a connection of a migration carries."""
 
 
+GuestDevice = Literal["serial", "vnc"]
+"""What users look at: the serial console, and the screen."""
+
+
 class ListenForMigration(msgspec.Struct, frozen=True, tag=True):
     """Make the socket to which the source's QEMU connects, and send it, listening. A previous one is replaced."""
 
@@ -129,6 +133,14 @@ class OpenMigrationSocket(msgspec.Struct, frozen=True, tag=True):
     id: Id
     pod_uid: PodUid
     channel: MigrationChannel
+
+
+class OpenGuestSocket(msgspec.Struct, frozen=True, tag=True):
+    """Wait for the socket on which QEMU serves a device of the guest, verify it, and send a descriptor."""
+
+    id: Id
+    pod_uid: PodUid
+    device: GuestDevice
 
 
 class OpenReport(msgspec.Struct, frozen=True, tag=True):
@@ -170,7 +182,14 @@ class Cancel(msgspec.Struct, frozen=True, tag=True):
 
 
 Request = (
-    OpenSocket | ListenForMigration | OpenMigrationSocket | OpenReport | GiveCapabilities | SetUpNetwork | FindTraces
+    OpenSocket
+    | ListenForMigration
+    | OpenMigrationSocket
+    | OpenGuestSocket
+    | OpenReport
+    | GiveCapabilities
+    | SetUpNetwork
+    | FindTraces
 )
 FromHandler = Hello | Request | Cancel
 

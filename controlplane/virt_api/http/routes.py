@@ -29,7 +29,10 @@ VM, VMI = "virtualmachines", "virtualmachineinstances"
 VERBS = {"GET": "get", "PUT": "update"}
 
 Lifecycle = Literal["start", "stop", "restart"]
-Action = Literal[Lifecycle, "migrate", "cancel-evacuation", "expand-spec", "expand-vm-spec", Verb, About, "unbuilt"]
+Stream = Literal["console", "vnc", "portforward"]
+Action = Literal[
+    Lifecycle, "migrate", "cancel-evacuation", "expand-spec", "expand-vm-spec", Verb, About, Stream, "unbuilt"
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +53,7 @@ class Subresource:
 LIFECYCLE: tuple[Lifecycle, ...] = get_args(Lifecycle)
 POWER: tuple[Verb, ...] = get_args(Verb)
 INQUIRIES: tuple[About, ...] = get_args(About)
+STREAMS: tuple[Stream, ...] = get_args(Stream)
 
 TABLE: tuple[Subresource, ...] = (
     *(Subresource(VM, action, "PUT", action, is_queued=True) for action in LIFECYCLE),
@@ -61,15 +65,15 @@ TABLE: tuple[Subresource, ...] = (
     Subresource(VM, "evacuate/cancel", "PUT", "cancel-evacuation"),
     Subresource(VM, "expand-spec", "GET", "expand-spec"),
     Subresource(VM, "objectgraph", "GET"),
-    Subresource(VM, "portforward", "GET", arguments=2),
+    Subresource(VM, "portforward", "GET", "portforward", arguments=2),
     Subresource(VMI, "addvolume", "PUT"),
     Subresource(VMI, "removevolume", "PUT"),
     Subresource(VMI, "evacuate/cancel", "PUT", "cancel-evacuation"),
     Subresource(VMI, "objectgraph", "GET"),
-    Subresource(VMI, "portforward", "GET", arguments=2),
+    Subresource(VMI, "portforward", "GET", "portforward", arguments=2),
     *(Subresource(VMI, verb, "PUT", verb) for verb in POWER),
-    Subresource(VMI, "console", "GET"),
-    Subresource(VMI, "vnc", "GET"),
+    Subresource(VMI, "console", "GET", "console"),
+    Subresource(VMI, "vnc", "GET", "vnc"),
     Subresource(VMI, "vnc/screenshot", "GET"),
     Subresource(VMI, "usbredir", "GET"),
     Subresource(VMI, "vsock", "GET"),
@@ -161,6 +165,8 @@ class SubresourceRoute:
 
     row: Subresource
     access: Attributes
+    arguments: tuple[str, ...] = ()
+    """The segments that follow the subresource's path."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +216,8 @@ def _subresource(method: str, target: tuple[str, str, str, str], path: list[str]
     row = next((row for row in rows if row.method == method), None)
     if row is None:
         return _not_allowed(*sorted({row.method for row in rows}))
-    return SubresourceRoute(row, Attributes(VERBS[method], GROUP, version, resource, row.path, namespace, name))
+    access = Attributes(VERBS[method], GROUP, version, resource, row.path, namespace, name)
+    return SubresourceRoute(row, access, tuple(path[len(row.path.split("/")) :]))
 
 
 def _fits(row: Subresource, segments: list[str]) -> bool:

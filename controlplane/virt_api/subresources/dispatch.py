@@ -89,7 +89,7 @@ class Subresources:
             async with self.limit.slot():
                 decision = await review_access(self.client, user, access)
             if not decision.allowed:
-                return _forbidden(route, user)
+                return forbidden(route, user)
             action = route.row.action
             if action == "unbuilt":
                 name = f"{access.resource}/{access.subresource}"
@@ -181,7 +181,8 @@ def _parse(action: Lifecycle, body: bytes) -> LifecycleRequest:
     return LifecycleRequest(lambda vm, vmi: decide_restart(vm, vmi, restart), restart.dry_run)
 
 
-def _forbidden(route: SubresourceRoute, user: User) -> Response:
+def forbidden(route: SubresourceRoute, user: User) -> Response:
+    """Respond 403 in Kubernetes' words."""
     access = route.access
     name = "/".join(filter(None, (access.resource, access.subresource)))
     message = (

@@ -72,9 +72,8 @@ class Endpoint:
     certificate: bytes
     """DER."""
 
-    @property
-    def url(self) -> URL:
-        return URL.build(scheme="https", host=self.host, port=self.port, path=PATH)
+    def url(self, path: str) -> URL:
+        return URL.build(scheme="https", host=self.host, port=self.port, path=path)
 
 
 def read_endpoint(node: Mapping[str, Any], is_allowed: Callable[[Address], bool] = can_be_another_host) -> Endpoint:
@@ -114,7 +113,7 @@ class HandlerClient:
     ) -> None:
         """pair: our client pair; None while we have none. is_allowed: as in read_endpoint."""
         self._client = client
-        self._is_allowed = is_allowed
+        self.is_allowed = is_allowed
         self._pair = pair
         self._quotas: dict[tuple[str, type[Any]], Quota] = {}
         self._session: aiohttp.ClientSession | None = None
@@ -140,7 +139,7 @@ class HandlerClient:
         node = question.guest.node
         try:
             with self._reserve(namespace, node, type(question)):
-                endpoint, context = await self._connect_to(node)
+                endpoint, context = await self.find(node)
                 return await self._send(node, endpoint, context, encode(question))
         except BusyError as error:
             raise NotSentError(str(error)) from error
@@ -155,12 +154,20 @@ class HandlerClient:
             if quota.is_unused:
                 self._quotas.pop((node, kind), None)
 
-    async def _connect_to(self, node: str) -> tuple[Endpoint, ssl.SSLContext]:
+    @property
+    def session(self) -> aiohttp.ClientSession:
+        """For connections that carry something else than a question."""
+        if self._session is None:
+            raise AssertionError("called outside of the block")
+        return self._session
+
+    async def find(self, node: str) -> tuple[Endpoint, ssl.SSLContext]:
+        """Return the endpoint of a node, and a context that accepts no other. Raises NotSentError, ApiError."""
         pair = self._pair()
         if pair is None:
             raise NotSentError("virt-api has no client pair for virt-handlers yet")
         try:
-            endpoint = read_endpoint(await self._client.get(NODE, Key("", node)), self._is_allowed)
+            endpoint = read_endpoint(await self._client.get(NODE, Key("", node)), self.is_allowed)
             return endpoint, client_context(endpoint.certificate, pair.certificate, pair.key)
         except NotFound as error:
             raise NotSentError(f"there is no node {node}") from error
@@ -168,12 +175,10 @@ class HandlerClient:
             raise NotSentError(f"cannot ask virt-handler of node {node}: {error}") from error
 
     async def _send(self, node: str, endpoint: Endpoint, context: ssl.SSLContext, body: bytes) -> Answer:
-        if self._session is None:
-            raise AssertionError("called outside of the block")
         handler = f"virt-handler of node {node}"
         try:
-            async with self._session.post(
-                endpoint.url, data=body, ssl=context, server_hostname=server_name(node), allow_redirects=False
+            async with self.session.post(
+                endpoint.url(PATH), data=body, ssl=context, server_hostname=server_name(node), allow_redirects=False
             ) as response:
                 if response.status != 200:
                     raise OutcomeUnknownError(f"{handler} did not take the question (HTTP {response.status})")

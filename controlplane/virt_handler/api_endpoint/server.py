@@ -3,8 +3,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The TLS endpoint for virt-api's requests about guests of this node. Other clients are rejected.
 
-controlplane.links.handler defines the requests; a table maps each to its handler. virt-api authenticates with a client
-certificate of the control plane's CA. One connection carries one request, so that no connection outlives a CA.
+controlplane.links.handler defines the requests; a table maps each to its handler. controlplane.links.streams defines
+streams. virt-api authenticates with a client certificate of the control plane's CA. One connection carries one request,
+so that no connection outlives a CA.
+
+TLS, HTTP and streams run in a thread of their own, and handlers in the main loop: bytes of a stream do not delay it.
 """
 
 from __future__ import annotations
@@ -12,12 +15,14 @@ from __future__ import annotations
 import asyncio
 import logging
 import ssl
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
 from aiohttp import web
 
 from controlplane.http_server.listener import Listener
+from controlplane.http_server.websocket import NotAWebSocketError, accept_websocket
+from controlplane.links import streams
 from controlplane.links.handler import (
     CARRY_OUT_SECONDS,
     PATH,
@@ -29,17 +34,20 @@ from controlplane.links.handler import (
     encode,
     read_question,
 )
+from controlplane.process.loop_thread import LoopThread
 from controlplane.tls.contexts import VIRT_API_CLIENT, load_pair, names_role, role_uri, server_context
 from controlplane.virt_handler.api_endpoint.serving_certificate import SelfSignedPair
+from controlplane.virt_handler.streams.sessions import Sockets, StreamSessions
 
 log = logging.getLogger(__name__)
 
-CONNECTIONS = 64
-"""Limit of connections. A virt-api needs one for each user's request. Each costs a third of a MiB."""
+CONNECTIONS = 256
+"""Limit of connections. A virt-api needs one for each user's request, and one for each stream (sessions.SESSIONS). Each
+costs a third of a MiB."""
 BODY_SECONDS = 5.0
 CLOSE_SECONDS = 2.0
 
-Answers = Mapping[type[Any], Callable[[Any], Awaitable[Answer]]]
+Answers = Mapping[type[Any], Callable[[Any], Coroutine[Any, Any, Answer]]]
 """Handlers by the type of the request. A failure of a launcher is a result, not an exception."""
 
 
@@ -79,18 +87,28 @@ class EndpointTls:
 class ApiEndpoint:
     """Listens until closed."""
 
-    def __init__(self, tls: EndpointTls, namespace: str, answers: Answers) -> None:
-        """namespace: the control plane's, whose virt-api may connect."""
+    def __init__(self, tls: EndpointTls, namespace: str, answers: Answers, sockets: Sockets) -> None:
+        """namespace: the control plane's, whose virt-api may connect. answers, sockets: called in the main loop."""
         self._uri = role_uri(namespace, VIRT_API_CLIENT)
+        self._tls = tls
         self._answers = answers
-        self._listener = Listener(self._serve, CONNECTIONS, tls.listening)
+        self._thread = LoopThread("endpoint")
+        self._sessions = StreamSessions(sockets, self._thread.home)
+        self._listener: Listener | None = None
 
     async def open(self, address: str, port: int) -> int:
         """Listen; return the port. OSError when it is in use."""
-        return await self._listener.listen(address, port)
+        return await self._thread.run(self._listen(address, port))
 
     async def close(self) -> None:
-        await self._listener.close(CLOSE_SECONDS)
+        listener, self._listener = self._listener, None
+        if listener is not None:
+            await self._thread.run(listener.close(CLOSE_SECONDS))
+            self._thread.end()
+
+    async def _listen(self, address: str, port: int) -> int:
+        self._listener = Listener(self._serve, CONNECTIONS, self._tls.listening)
+        return await self._listener.listen(address, port)
 
     async def _serve(self, request: web.BaseRequest) -> web.StreamResponse:
         try:
@@ -101,11 +119,13 @@ class ApiEndpoint:
         response.force_close()
         return response
 
-    async def _respond(self, request: web.BaseRequest) -> web.Response:
+    async def _respond(self, request: web.BaseRequest) -> web.StreamResponse:
         connection = request.get_extra_info("ssl_object")
         if not isinstance(connection, ssl.SSLObject) or not names_role(connection, self._uri):
             log.warning("rejected a client that is not virt-api", extra={"peer": request.remote})
             return web.Response(status=403)
+        if (request.method, request.raw_path) == ("GET", streams.PATH):
+            return await self._stream(request)
         if (request.method, request.raw_path) != ("POST", PATH):
             return web.Response(status=404)
         try:
@@ -114,13 +134,21 @@ class ApiEndpoint:
             return web.Response(status=400, text=str(error))
         return web.Response(body=encode(await self._handle(parsed)), content_type="application/json")
 
+    async def _stream(self, request: web.BaseRequest) -> web.StreamResponse:
+        try:
+            websocket = await accept_websocket(request)
+        except NotAWebSocketError as error:
+            return web.Response(status=400, text=str(error))
+        await self._sessions.serve(websocket)
+        return websocket
+
     async def _handle(self, request: Question) -> Answer:
         handler = self._answers.get(type(request))
         if handler is None:
             return NotDone("refused", "this virt-handler does not support the request")
         try:
             async with asyncio.timeout(CARRY_OUT_SECONDS):
-                return await handler(request)
+                return await self._thread.home(handler(request))
         except TimeoutError:
             return NotDone("overdue", f"it was not done within {CARRY_OUT_SECONDS:.0f} s; virt-handler still tries")
 

@@ -17,7 +17,7 @@ from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.domain.state import State
 from controlplane.domain.statistics import Statistics
 from controlplane.hypervisor.events import Event
-from controlplane.links.node.messages import Masquerade, MigrationChannel, PodInterface
+from controlplane.links.node.messages import GuestDevice, Masquerade, MigrationChannel, PodInterface
 from controlplane.virt_handler.vmi.ports import Writes
 from controlplane.virt_handler.vmi.world import Traces
 
@@ -162,6 +162,9 @@ class Node(Protocol):
 
     async def open_migration_socket(self, pod_uid: str, channel: MigrationChannel) -> LauncherSocket:
         """Wait for the socket on which a target's QEMU listens."""
+
+    async def open_guest_socket(self, pod_uid: str, device: GuestDevice) -> LauncherSocket:
+        """Wait for the socket on which QEMU serves a device of the guest."""
 
     async def listen_for_migration(self, pod_uid: str, channel: MigrationChannel) -> socket.socket:
         """Create a listening socket that the source's QEMU dials."""

@@ -15,10 +15,10 @@ from socket import socket
 from controlplane.api.objects.migration_state import MigrationState
 from controlplane.engine.errors import Unavailable
 from controlplane.engine.ports import Api
+from controlplane.process.loop_thread import LoopThread
 from controlplane.virt_handler.api_endpoint.serving_certificate import SelfSignedPair
 from controlplane.virt_handler.incoming.world import TunnelAddress
 from controlplane.virt_handler.launchers.ports import Node, NodeError
-from controlplane.virt_handler.migration.copy_thread import CopyThread
 from controlplane.virt_handler.migration.handshake import Channel, migration_identity
 from controlplane.virt_handler.migration.peer import read_peer_certificate, server_tls_context
 from controlplane.virt_handler.migration.tunnel_server import TunnelServer, dial_socket
@@ -36,7 +36,7 @@ class _Open:
     vmi_uid: str
     address: TunnelAddress
     server: TunnelServer
-    thread: CopyThread
+    thread: LoopThread
     timer: asyncio.TimerHandle
 
 
@@ -73,7 +73,7 @@ class IncomingTunnels:
         NoMigrationAddress when this node has no address for migrations."""
         uid, address = migration.migration_uid, self._address()
         peer = await read_peer_certificate(self._api, migration.source_node)
-        context, thread = server_tls_context(self._pair, peer), CopyThread()
+        context, thread = server_tls_context(self._pair, peer), LoopThread("migration")
 
         async def dial(channel: Channel) -> socket:
             return await thread.home(self._dial(migration.target_pod_uid, channel))

@@ -31,10 +31,10 @@ from controlplane.hypervisor.errors import HypervisorError
 from controlplane.hypervisor.migration import Options, migrate
 from controlplane.links.handler import server_name
 from controlplane.links.node.messages import MigrationChannel
+from controlplane.process.loop_thread import LoopThread
 from controlplane.virt_handler.api_endpoint.serving_certificate import SelfSignedPair
 from controlplane.virt_handler.launchers.ports import Failed, Node, TransferRequest
 from controlplane.virt_handler.migration.convergence import Watch
-from controlplane.virt_handler.migration.copy_thread import CopyThread
 from controlplane.virt_handler.migration.handshake import Channel, migration_identity
 from controlplane.virt_handler.migration.network import has_network
 from controlplane.virt_handler.migration.peer import client_tls_context, peer_certificate
@@ -87,7 +87,7 @@ class Sender:
         """Send a guest. Returns when QEMU at the source has ended."""
         migration = request.moving
         tunnel = TunnelClient(migration_identity(migration), await self._target(migration), self._directory)
-        thread = CopyThread()
+        thread = LoopThread("migration")
         try:
             path = await thread.run(tunnel.open(await self._listen(request.pod_uid)))
             target = await _reach(path, request)

@@ -31,6 +31,7 @@ from controlplane.links.node.messages import (
     FindTraces,
     FromNode,
     GiveCapabilities,
+    GuestDevice,
     Hello,
     ListenForMigration,
     Masquerade,
@@ -38,6 +39,7 @@ from controlplane.links.node.messages import (
     NetworkReady,
     NodeState,
     Opened,
+    OpenGuestSocket,
     OpenMigrationSocket,
     OpenReport,
     OpenSocket,
@@ -135,6 +137,12 @@ class NodeClient:
         """Wait for the socket on which a target's QEMU listens. NodeError."""
         return self._checked_socket(
             *await self._ask_without_deadline(lambda number: OpenMigrationSocket(number, pod_uid, channel))
+        )
+
+    async def open_guest_socket(self, pod_uid: str, device: GuestDevice) -> LauncherSocket:
+        """Wait for the socket on which QEMU serves a device of the guest. NodeError."""
+        return self._checked_socket(
+            *await self._ask_without_deadline(lambda number: OpenGuestSocket(number, pod_uid, device))
         )
 
     async def listen_for_migration(self, pod_uid: str, channel: MigrationChannel) -> socket.socket:

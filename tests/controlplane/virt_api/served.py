@@ -129,6 +129,8 @@ class Served:
     server: Server | None = None
     """None until it listens."""
     reviews: list[Json] = field(default_factory=list)
+    allowed: bool = True
+    """The answer to SubjectAccessReviews."""
 
     def take_pair(self, pair: KeyPair) -> None:
         self.cluster.take_pair(AUTHENTICATION, None, secret(pair))
@@ -171,7 +173,7 @@ class Served:
             text = await response.text()
             return response.status, json.loads(text) if response.content_type == "application/json" and text else text
 
-    def answer_reviews(self, *, allowed: bool) -> None:
+    def answer_reviews(self) -> None:
         """Let the fake API server answer SubjectAccessReviews and record them."""
         plain = self.api.handle
 
@@ -180,7 +182,7 @@ class Served:
                 return await plain(request)
             review = await request.json()
             self.reviews.append(review["spec"])
-            return aiohttp.web.json_response(review | {"status": {"allowed": allowed}}, status=201)
+            return aiohttp.web.json_response(review | {"status": {"allowed": self.allowed}}, status=201)
 
         self.api.handle = handle  # type: ignore[method-assign]
 
@@ -196,8 +198,8 @@ async def serving(
     """Serve. The front proxy's name is front-proxy-client. settings: for admission, by default the cluster's."""
     tls = ServingTls(webhook_clients.authority if webhook_clients is not None else b"")
     api, cluster = FakeApi(), Cluster("kubevirt", tls)
-    served = Served(api, cluster, directory, an_authority("ours"), an_authority("proxy"))
-    served.answer_reviews(allowed=allowed)
+    served = Served(api, cluster, directory, an_authority("ours"), an_authority("proxy"), allowed=allowed)
+    served.answer_reviews()
     served.take_pair(served.serving_pair())
     served.trust(served.proxy_authority, "front-proxy-client")
     async with a_client(api) as client:

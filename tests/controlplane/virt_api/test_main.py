@@ -77,7 +77,7 @@ async def virt_api(
     caplog.set_level(logging.INFO, "controlplane.virt_api")
     api, ours = FakeApi(), an_authority("ours")
     served = Served(api, Cluster("kubevirt"), tmp_path, ours, an_authority("proxy"))
-    served.answer_reviews(allowed=True)
+    served.answer_reviews()
     api.put(PAIR, json.loads(secret(served.serving_pair())))
     async with fake_api.serving(api) as url:
         anonymous = credentials.anonymous(url)

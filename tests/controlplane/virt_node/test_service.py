@@ -19,8 +19,11 @@ from controlplane.domain import layout
 from controlplane.links.node.messages import (
     Failed,
     FindTraces,
+    GuestDevice,
     Masquerade,
     NetworkReady,
+    Opened,
+    OpenGuestSocket,
     OpenReport,
     OpenSocket,
     PodInterface,
@@ -174,6 +177,26 @@ async def test_a_socket_is_opened_once_the_report_exists(node: Node, monkeypatch
     reply = await asking
     assert reply.descriptor == opened[0]
     os.close(opened[0])
+
+
+@pytest.mark.parametrize(("device", "name"), [("serial", "serial0.sock"), ("vnc", "vnc.sock")])
+async def test_a_device_of_a_guest_has_one_socket(
+    node: Node, monkeypatch: pytest.MonkeyPatch, device: GuestDevice, name: str
+) -> None:
+    """A request names the device, never a path."""
+    opened: list[tuple[str, Sequence[str]]] = []
+
+    def open_socket(_unused: PodsDirectory, pod_uid: str, components: Sequence[str]) -> int:
+        opened.append((pod_uid, components))
+        return os.open("/dev/null", os.O_PATH | os.O_CLOEXEC)
+
+    monkeypatch.setattr(PodsDirectory, "open_socket", open_socket)
+    monkeypatch.setattr(service_module, "admit", lambda *_unused: None)
+    node.files.make_directory()
+    reply = await node.service.answer(OpenGuestSocket(1, POD_UID, device))
+    assert (reply.answer, opened) == (Opened(1), [(POD_UID, (name,))])
+    assert reply.descriptor is not None
+    os.close(reply.descriptor)
 
 
 async def test_the_report_of_a_cancelled_request_is_closed(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,6 +17,7 @@ from controlplane.links.node.messages import (
     PORTS_LIMIT,
     Cancel,
     Failed,
+    GuestDevice,
     Hello,
     KvmFinding,
     Masquerade,
@@ -71,8 +72,10 @@ def test_a_message_from_virt_node_is_read_back_unchanged(message: NodeState | Ne
 def test_a_request_names_a_pod_by_its_uid_and_nothing_else() -> None:
     """No path, process, interface or machine: the socket identifies the peer, and root looks up the rest."""
     fields = {name for struct in (*get_args(Request), Cancel, Masquerade, Port) for name in struct.__struct_fields__}
-    assert fields == {"id", "pod_uid", "with_kvm", "wanted", "cidr", "ports", "protocol", "number", "channel"}
+    values = {"with_kvm", "wanted", "cidr", "ports", "protocol", "number", "channel", "device", "wait_seconds"}
+    assert fields == {"id", "pod_uid", *values}
     assert set(get_args(MigrationChannel)) == set(layout.MIGRATION_SOCKETS)
+    assert set(get_args(GuestDevice)) == set(layout.GUEST_SOCKETS)
 
 
 def a_request(**fields: object) -> bytes:

@@ -14,7 +14,13 @@ from controlplane.virt_api.http.routes import DOCUMENTS, DocumentRoute, find_rou
 
 GUEST_INFO = {f"virtualmachineinstances/{name}" for name in ("guestosinfo", "userlist", "filesystemlist")}
 """The subresources that the guest agent answers."""
-READ = {*GUEST_INFO, "virtualmachines/expand-spec"}
+STREAMS = {
+    "virtualmachines/portforward",
+    "virtualmachineinstances/portforward",
+    "virtualmachineinstances/console",
+    "virtualmachineinstances/vnc",
+}
+READ = {*GUEST_INFO, *STREAMS, "virtualmachines/expand-spec"}
 
 
 def fetch(path: str) -> Any:

@@ -18,6 +18,7 @@ from controlplane.virt_handler.api_endpoint.server import ApiEndpoint
 from controlplane.virt_handler.api_endpoint.serving_certificate import SelfSignedPair
 from tests.controlplane.virt_api.served import USER, serving
 from tests.controlplane.virt_api.subresources.test_power_requests import VMI, Stage, a_vmi, pair
+from tests.controlplane.virt_handler.streams.stage import NoStreams
 
 __all__ = ["pair"]  # a fixture
 
@@ -37,7 +38,7 @@ class Inquired(Stage):
         super().__init__(served, own)
         self.inquired: list[Inquire] = []
         self.response = Details(INFO)
-        self.endpoint = ApiEndpoint(self.tls, "virt", {Inquire: self._answer_inquiry})
+        self.endpoint = ApiEndpoint(self.tls, "virt", {Inquire: self._answer_inquiry}, NoStreams())
 
     async def _answer_inquiry(self, inquiry: Inquire) -> Answer:
         self.inquired.append(inquiry)

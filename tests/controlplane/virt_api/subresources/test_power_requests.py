@@ -39,6 +39,7 @@ from tests.controlplane.virt_api.served import (
     secret,
     serving,
 )
+from tests.controlplane.virt_handler.streams.stage import NoStreams
 
 NODE = "/api/v1/nodes/node-1"
 VMI = "/apis/kubevirt.io/v1/namespaces/ns/virtualmachineinstances/web"
@@ -78,7 +79,7 @@ class Stage:
         self.response: Answer = Done()
         self.tls = EndpointTls(pair)
         self.tls.use_authority(self.authority.certificate)
-        self.endpoint = ApiEndpoint(self.tls, "virt", {Power: self._answer})
+        self.endpoint = ApiEndpoint(self.tls, "virt", {Power: self._answer}, NoStreams())
 
     async def _answer(self, question: Power) -> Answer:
         self.questions.append(question)
@@ -456,7 +457,7 @@ def a_node(address: Any = "10.0.0.7:8186", certificate: Any = GOOD) -> Json:
 def test_an_endpoint_is_an_ip_address_and_a_port(address: str) -> None:
     endpoint = read_endpoint(a_node(address))
     assert (endpoint.port, endpoint.certificate) == (8186, b"certificate")
-    assert str(endpoint.url) == f"https://{address}/v1/ask"
+    assert str(endpoint.url(link.PATH)) == f"https://{address}/v1/ask"
 
 
 @pytest.mark.parametrize(

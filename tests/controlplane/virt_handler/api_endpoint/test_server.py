@@ -28,6 +28,7 @@ from controlplane.virt_handler.api_endpoint.client_ca import use_client_ca
 from controlplane.virt_handler.api_endpoint.server import ApiEndpoint, EndpointTls
 from controlplane.virt_handler.api_endpoint.serving_certificate import SelfSignedPair
 from tests.controlplane.virt_api.served import DAY, an_authority, now
+from tests.controlplane.virt_handler.streams.stage import NoStreams
 
 INSTALL_NAMESPACE, NODE = "virt", "node-1"
 QUESTION = Power(Guest(NODE, "vmi", "pod"), "pause")
@@ -50,7 +51,7 @@ class Opened:
         self.answer: Answer = Done()
         self.may_end = asyncio.Event()
         self.may_end.set()
-        self.endpoint = ApiEndpoint(self.tls, INSTALL_NAMESPACE, {Power: self._answer})
+        self.endpoint = ApiEndpoint(self.tls, INSTALL_NAMESPACE, {Power: self._answer}, NoStreams())
         self.port = 0
 
     async def _answer(self, asked: Power) -> Answer:
@@ -217,7 +218,7 @@ async def test_a_bug_fails_only_its_own_request(opened: Opened) -> None:
 async def test_silent_peers_do_not_lock_virt_api_out(opened: Opened) -> None:
     silent = []
     for number in range(server_module.CONNECTIONS + 8):
-        address = (f"127.0.1.{number + 1}", 0)
+        address = (f"127.0.{number // 200 + 1}.{number % 200 + 1}", 0)
         silent.append(await asyncio.open_connection("127.0.0.1", opened.port, local_addr=address))
 
     assert (await opened.call())[0] == 200

@@ -16,9 +16,9 @@ from contextlib import AsyncExitStack, suppress
 import pytest
 
 from controlplane.links.handler import server_name
+from controlplane.process.loop_thread import LoopThread
 from controlplane.virt_handler.migration import tunnel_server as server_module
 from controlplane.virt_handler.migration.byte_copy import TunnelSocket
-from controlplane.virt_handler.migration.copy_thread import CopyThread
 from controlplane.virt_handler.migration.handshake import MOST, Channel
 from controlplane.virt_handler.migration.peer import client_tls_context, server_tls_context
 from controlplane.virt_handler.migration.tunnel_client import Target, TunnelClient
@@ -268,7 +268,7 @@ async def test_an_end_that_its_peer_blocks_closes_at_once(
         return original(end, into)
 
     original = TunnelSocket._fill
-    here, there = CopyThread(), CopyThread()
+    here, there = LoopThread("migration"), LoopThread("migration")
     launcher = Launcher(tmp_path)
     async with AsyncExitStack() as stack:
         await launcher.open(stack)
@@ -283,7 +283,7 @@ async def test_an_end_that_its_peer_blocks_closes_at_once(
         writer.write(b"words")
         async with asyncio.timeout(SECONDS):
             await asyncio.to_thread(is_blocked.wait)
-            sides: list[tuple[CopyThread, TunnelClient | TunnelServer]] = [(here, client), (there, server)]
+            sides: list[tuple[LoopThread, TunnelClient | TunnelServer]] = [(here, client), (there, server)]
             for thread, peer in sides if side == "source" else reversed(sides):
                 peer.cut()
                 await thread.run(peer.close())

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A thread with an event loop in which one migration copies its bytes, beside the main event loop.
+"""A thread with an event loop of its own, for bytes that are copied beside the main event loop.
 
 Each migration has its own thread, because its peer can block it: one call of OpenSSL reads messages without payload
 (TLS 1.3's KeyUpdate) until no more arrive. Code in the thread must not touch objects of the main loop. It calls into
@@ -18,10 +18,12 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 
-class CopyThread:
-    """The thread of one migration. Create it in the main loop."""
+class LoopThread:
+    """A thread. Use it from one main loop; it starts with the first `run`."""
 
-    def __init__(self) -> None:
+    def __init__(self, name: str) -> None:
+        """name: of the thread, for debuggers."""
+        self._name = name
         self._home: asyncio.AbstractEventLoop | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -31,10 +33,10 @@ class CopyThread:
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._running_loop()))
 
     async def home(self, work: Coroutine[Any, Any, T]) -> T:
-        """Run a coroutine in the main loop, and wait for it in the thread."""
+        """Run a coroutine in the main loop, and wait for it in the thread. Cancelling the wait cancels it."""
         if self._home is None:
             work.close()
-            raise RuntimeError("nothing runs in the copy thread")
+            raise RuntimeError("nothing runs in the thread")
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._home))
 
     def end(self) -> None:
@@ -46,7 +48,7 @@ class CopyThread:
     def _running_loop(self) -> asyncio.AbstractEventLoop:
         if self._loop is None:
             self._loop = asyncio.new_event_loop()
-            threading.Thread(target=_run, args=(self._loop,), name="migration", daemon=True).start()
+            threading.Thread(target=_run, args=(self._loop,), name=self._name, daemon=True).start()
         return self._loop
 
 

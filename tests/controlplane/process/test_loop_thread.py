@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from controlplane.virt_handler.migration.copy_thread import CopyThread
+from controlplane.process.loop_thread import LoopThread
 
 SECONDS = 10.0
 
@@ -18,12 +18,12 @@ async def where() -> int:
 
 
 async def test_work_runs_in_one_other_thread_and_home_runs_in_this_one() -> None:
-    copy_thread = CopyThread()
+    loop_thread = LoopThread("migration")
     here = threading.get_ident()
-    there = await copy_thread.run(where())
+    there = await loop_thread.run(where())
     assert there != here
-    assert await copy_thread.run(where()) == there
-    assert await copy_thread.run(copy_thread.home(where())) == here
+    assert await loop_thread.run(where()) == there
+    assert await loop_thread.run(loop_thread.home(where())) == here
 
 
 async def test_a_busy_copy_thread_does_not_block_this_loop() -> None:
@@ -34,7 +34,7 @@ async def test_a_busy_copy_thread_does_not_block_this_loop() -> None:
         leave.wait(SECONDS)
         return "done"
 
-    task = asyncio.create_task(CopyThread().run(busy()))
+    task = asyncio.create_task(LoopThread("migration").run(busy()))
     async with asyncio.timeout(SECONDS):
         await asyncio.to_thread(entered.wait)
     assert not task.done()
@@ -52,7 +52,7 @@ async def test_a_cancellation_reaches_the_thread() -> None:
         finally:
             cancelled.set()
 
-    task = asyncio.create_task(CopyThread().run(wait()))
+    task = asyncio.create_task(LoopThread("migration").run(wait()))
     async with asyncio.timeout(SECONDS):
         await asyncio.to_thread(entered.wait)
         task.cancel()
@@ -62,15 +62,15 @@ async def test_a_cancellation_reaches_the_thread() -> None:
 
 
 async def test_an_ended_thread_is_gone() -> None:
-    copy_thread = CopyThread()
-    copy_thread.end()  # no effect before the start
-    await copy_thread.run(where())
+    loop_thread = LoopThread("migration")
+    loop_thread.end()  # no effect before the start
+    await loop_thread.run(where())
     *_earlier, thread = (candidate for candidate in threading.enumerate() if candidate.name == "migration")
-    copy_thread.end()
+    loop_thread.end()
     await asyncio.to_thread(thread.join, SECONDS)
     assert not thread.is_alive()
 
 
 async def test_home_outside_the_thread_is_an_error() -> None:
     with pytest.raises(RuntimeError, match="nothing runs"):
-        await CopyThread().home(where())
+        await LoopThread("migration").home(where())

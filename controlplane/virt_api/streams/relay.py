@@ -1,0 +1,71 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Copies bytes between a client's WebSocket and a far end until one of the two ends, or somebody ends the session."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import Protocol
+
+from aiohttp import WSMsgType, web
+
+from controlplane.links.streams import ENDED, LOST, TOO_SLOW
+
+
+@dataclass(frozen=True, slots=True)
+class Close:
+    """Why a stream ends: a close code of links.streams, and a sentence for the client."""
+
+    code: int
+    reason: str
+
+
+class FarEnd(Protocol):
+    """What a stream leads to."""
+
+    stall_seconds: float
+    """How long a client may read nothing while there is more for it than the buffers hold."""
+
+    async def receive(self) -> bytes | Close:
+        """Return the next bytes, or why there are no more."""
+
+    async def send(self, data: bytes) -> None:
+        """Send bytes; wait while the far end does not read. Once it has ended, they are dropped."""
+
+    async def close(self) -> None: ...
+
+
+async def relay(client: web.WebSocketResponse, far: FarEnd, ended: asyncio.Future[Close]) -> Close:
+    """Copy until an end, and return it. ended: set to end the session from outside."""
+    directions = {asyncio.create_task(_to_client(client, far)), asyncio.create_task(_from_client(client, far))}
+    try:
+        done, _unused = await asyncio.wait({*directions, ended}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in directions:
+            task.cancel()
+        await asyncio.wait(directions)
+    return ended.result() if ended in done else done.pop().result()
+
+
+async def _to_client(client: web.WebSocketResponse, far: FarEnd) -> Close:
+    while True:
+        data = await far.receive()
+        if isinstance(data, Close):
+            return data
+        try:
+            async with asyncio.timeout(far.stall_seconds):
+                await client.send_bytes(data)
+        except TimeoutError:
+            return Close(TOO_SLOW, f"you did not read for {far.stall_seconds:.0f} s what the guest wrote")
+        except ConnectionError:
+            return Close(LOST, "the client is gone")
+
+
+async def _from_client(client: web.WebSocketResponse, far: FarEnd) -> Close:
+    """Copy binary messages; others are ignored, as upstream."""
+    async for message in client:
+        if message.type is WSMsgType.BINARY:
+            await far.send(message.data)
+    return Close(ENDED, "the client has closed the stream")

@@ -1,0 +1,167 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Serves a stream: authorizes the user, opens the far end, accepts the client's WebSocket, copies until an end.
+
+What can fail fails before the WebSocket is accepted, as an HTTP response with a Status. Afterwards the close frame says
+why. Rights are reviewed again while a session is open: one that was taken away ends it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+
+from aiohttp import web
+
+from controlplane.api.objects.decode import DecodeError, decode_vm, decode_vmi
+from controlplane.api.objects.resources import VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, Key
+from controlplane.api.objects.vmi.instance import VirtualMachineInstance
+from controlplane.engine.errors import ApiError, NotFound
+from controlplane.http_server.quotas import BusyError, Quota
+from controlplane.http_server.websocket import NotAWebSocketError, accept_websocket
+from controlplane.kube.access_review import User, review_access
+from controlplane.kube.client import Client
+from controlplane.links.node.messages import GuestDevice
+from controlplane.links.streams import FORBIDDEN, USER_LIMIT, OpenStream, close_reason
+from controlplane.virt_api.http.response import Response, api_failure, conflict, failure, not_found
+from controlplane.virt_api.http.routes import VM, SubresourceRoute
+from controlplane.virt_api.streams.guest_ports import find_address, open_port, parse_port
+from controlplane.virt_api.streams.handler_streams import open_handler_stream
+from controlplane.virt_api.streams.origin import is_allowed_origin
+from controlplane.virt_api.streams.preconditions import StreamRefusedError, guest_with, guest_with_network
+from controlplane.virt_api.streams.relay import Close, FarEnd, relay
+from controlplane.virt_api.subresources.dispatch import forbidden
+from controlplane.virt_api.subresources.handler_client import HandlerClient
+
+log = logging.getLogger(__name__)
+
+PROTOCOL = "plain.kubevirt.io"
+"""The subprotocol of upstream's clients."""
+SESSIONS, SESSIONS_OF_NAMESPACE, SESSIONS_OF_MACHINE = 256, 64, 16
+REVIEW_SECONDS = 60.0
+"""How often the user's right is reviewed while a session is open."""
+VMI_KIND, VM_KIND = VIRTUAL_MACHINE_INSTANCE.kind.lower(), VIRTUAL_MACHINE.kind.lower()
+
+
+@dataclass(frozen=True, slots=True)
+class Streams:
+    """The streams of this virt-api."""
+
+    client: Client
+    handlers: HandlerClient
+    by_namespace: Quota = field(default_factory=lambda: Quota(SESSIONS, SESSIONS_OF_NAMESPACE))
+    by_machine: Quota = field(default_factory=lambda: Quota(SESSIONS, SESSIONS_OF_MACHINE))
+
+    async def serve(
+        self, route: SubresourceRoute, user: User, request: web.BaseRequest
+    ) -> Response | web.StreamResponse:
+        """Serve a request until its stream ends. The response says why there was none. Never raises ApiError."""
+        try:
+            if not (await review_access(self.client, user, route.access)).allowed:
+                return forbidden(route, user)
+            _check_origin(request)
+            with ExitStack() as places:
+                key = Key(route.access.namespace, route.access.name)
+                self._reserve(places, key)
+                far = await self._open(route, key, user, request)
+                try:
+                    return await self._run(route, user, request, far)
+                finally:
+                    await far.close()
+        except (StreamRefusedError, DecodeError, NotAWebSocketError, BusyError, ApiError) as error:
+            return _refuse(route, error)
+
+    def _reserve(self, places: ExitStack, key: Key) -> None:
+        limits = (
+            (self.by_namespace, key.namespace, f"namespace {key.namespace} has {SESSIONS_OF_NAMESPACE} open streams"),
+            (self.by_machine, str(key), f"machine {key} has {SESSIONS_OF_MACHINE} open streams"),
+        )
+        for quota, holder, text in limits:
+            places.enter_context(quota.reserve(holder, 1, f"{text}, or virt-api has {SESSIONS}; close one of them"))
+
+    async def _open(self, route: SubresourceRoute, key: Key, user: User, request: web.BaseRequest) -> FarEnd:
+        match route.row.action:
+            case "console" | "vnc" as action:
+                device: GuestDevice = "serial" if action == "console" else "vnc"
+                guest = guest_with(device, await self._read_vmi(key))
+                keep = action == "vnc" and request.query.get("preserveSession") == "true"
+                opening = OpenStream(guest, device, user.name[:USER_LIMIT], keep_existing=keep)
+                return await open_handler_stream(self.handlers, opening)
+            case _:
+                port, protocol = parse_port(route.arguments)
+                if (
+                    route.row.resource == VM
+                    and not decode_vm(await self.client.get(VIRTUAL_MACHINE, key)).status.created
+                ):
+                    raise StreamRefusedError(409, "it has no instance: start it first")
+                guest = guest_with_network(await self._read_vmi(key))
+                address = await find_address(self.client, key.namespace, guest, self.handlers.is_allowed)
+                return await open_port(address, port, protocol)
+
+    async def _read_vmi(self, key: Key) -> VirtualMachineInstance:
+        return decode_vmi(await self.client.get(VIRTUAL_MACHINE_INSTANCE, key))
+
+    async def _run(
+        self, route: SubresourceRoute, user: User, request: web.BaseRequest, far: FarEnd
+    ) -> web.StreamResponse:
+        began = time.monotonic()
+        client = await accept_websocket(request, [PROTOCOL])
+        ended: asyncio.Future[Close] = asyncio.get_running_loop().create_future()
+        reviews = asyncio.create_task(_end_when_forbidden(ended, lambda: self._is_permitted(route, user)))
+        access = route.access
+        extra = {"key": f"{access.namespace}/{access.name}", "path": access.subresource, "user": user.name}
+        log.info("stream opened", extra=extra)
+        try:
+            close = await relay(client, far, ended)
+        finally:
+            reviews.cancel()
+        seconds = round(time.monotonic() - began, 1)
+        log.info("stream ended", extra={**extra, "because": close.reason, "seconds": seconds})
+        await client.close(code=close.code, message=close_reason(close.reason))
+        return client
+
+    async def _is_permitted(self, route: SubresourceRoute, user: User) -> bool:
+        try:
+            return (await review_access(self.client, user, route.access)).allowed
+        except ApiError:
+            return True  # a silent API server takes no right away
+
+
+def _check_origin(request: web.BaseRequest) -> None:
+    """Refuse web pages from elsewhere. StreamRefusedError."""
+    hosts = [value for name in ("Host", "X-Forwarded-Host") if (value := request.headers.get(name))]
+    if not is_allowed_origin(request.headers.get("Origin"), hosts):
+        text = "a web page of another origin may not open it: use the API server's address, or a loopback address"
+        raise StreamRefusedError(403, text)
+
+
+def _refuse(route: SubresourceRoute, error: Exception) -> Response:
+    access, kind = route.access, VM_KIND if route.row.resource == VM else VMI_KIND
+    named = f"{access.subresource} of {kind} {access.namespace}/{access.name}"
+    match error:
+        case StreamRefusedError(code=409):
+            return conflict(kind, access.name, str(error))
+        case StreamRefusedError(code=code):
+            return failure(code, f"{named}: {error}")
+        case NotFound():
+            return not_found(kind, access.name)
+        case ApiError():
+            log.warning("cannot open a stream", extra={"stream": named, "because": error})
+            return api_failure(error)
+        case BusyError():
+            return failure(429, str(error), headers={"Retry-After": "1"})
+        case _:
+            return failure(422 if isinstance(error, DecodeError) else 400, f"{named}: {error}")
+
+
+async def _end_when_forbidden(ended: asyncio.Future[Close], is_permitted: Callable[[], Awaitable[bool]]) -> None:
+    while True:
+        await asyncio.sleep(REVIEW_SECONDS)
+        if not await is_permitted():
+            ended.set_result(Close(FORBIDDEN, "you may not use it any more: your right was taken away"))
+            return

@@ -1,0 +1,85 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A guest's device as QEMU serves it: a Unix socket with one connection at a time."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+
+from controlplane.links.handler import Guest
+from controlplane.links.streams import ENDED, OpenStream
+from controlplane.virt_handler.launchers.ports import LauncherSocket
+from controlplane.virt_handler.streams.guest_sockets import End, StreamRefused
+
+GUEST = Guest("node-1", "vmi-uid", "pod-1")
+
+
+class Device:
+    """A device that records what it reads, and writes what a test tells it."""
+
+    def __init__(self, directory: Path) -> None:
+        self.path = str(directory / "device.sock")
+        self.read = bytearray()
+        self.connections: list[asyncio.StreamWriter] = []
+        self.closed = 0
+        self._server: asyncio.Server | None = None
+
+    async def open(self) -> None:
+        self._server = await asyncio.start_unix_server(self._serve, self.path)
+
+    async def close(self) -> None:
+        for writer in self.connections:
+            writer.transport.abort()
+        if self._server is not None:
+            self._server.close()
+
+    @property
+    def writer(self) -> asyncio.StreamWriter:
+        """The last connection."""
+        return self.connections[-1]
+
+    def write(self, data: bytes) -> None:
+        self.writer.write(data)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.connections.append(writer)
+        try:
+            while data := await reader.read(4096):
+                self.read += data
+        except ConnectionError:
+            pass
+        writer.close()
+        self.closed += 1
+
+
+class NoStreams:
+    """The sockets of a node without guests."""
+
+    async def open(self, opening: OpenStream) -> LauncherSocket:
+        raise StreamRefused("absent", f"no guest {opening.guest}")
+
+    def explain_end(self, guest: Guest) -> End:
+        raise AssertionError(guest)
+
+
+class DeviceSockets:
+    """The sockets of a node with one guest."""
+
+    def __init__(self, device: Device) -> None:
+        self._device = device
+        self.openings: list[OpenStream] = []
+        self.refusal: StreamRefused | None = None
+        self.end = End(ENDED, "the guest has stopped")
+
+    async def open(self, opening: OpenStream) -> LauncherSocket:
+        self.openings.append(opening)
+        if self.refusal is not None:
+            raise self.refusal
+        return LauncherSocket(os.open(self._device.path, os.O_PATH))
+
+    def explain_end(self, guest: Guest) -> End:
+        assert guest == GUEST
+        return self.end
