@@ -411,8 +411,10 @@ def test_kubectl_discovers_the_group(installed: Installed) -> None:
     assert names == {
         *(f"virtualmachines/{verb}" for verb in ("start", "stop", "restart", "migrate", "evacuate/cancel")),
         "virtualmachines/expand-spec",
+        "virtualmachines/portforward",
         "expand-vm-spec",
         "virtualmachineinstances/evacuate/cancel",
+        *(f"virtualmachineinstances/{stream}" for stream in ("console", "vnc", "portforward")),
         *(f"virtualmachineinstances/{verb}" for verb in VERBS),
         *(f"virtualmachineinstances/{subresource}" for subresource in ("guestosinfo", "userlist", "filesystemlist")),
     }

@@ -111,7 +111,7 @@ def test_requests_of_a_role_are_carried_out_or_refused(send: Replay, role: str) 
         "expand-spec": 200,
         "expand-vm-spec": 200,
         "scale": 200 if is_maker else 403,
-        "portforward": 501 if is_maker else 403,
+        "portforward": 404 if is_maker else 403,
         "sev": 501,
         "snapshots": 404,
         "guestfs": 200,
