@@ -89,6 +89,17 @@ def test_the_guest_of_an_instance_is_operated(task: Task) -> None:
     (guest,) = task("kubevirt_vmi_info", name="bare", guest=True)["guests"]
     assert (guest["agent"], guest["info"]["os"]["id"]) == (True, "virtops-guest")
 
+    login = [
+        {"send": "", "expect": "login: $"},
+        {"send": "root", "expect": "Password: $"},
+        {"send_secret": "virtops", "expect": "# $"},
+        {"send": "echo $((6 * 7))x", "expect": "^([0-9]+)x$"},
+    ]
+    console = task("kubevirt_console", name="bare", steps=login, log_lines=200)
+    assert changed(console)
+    assert console["steps"][3]["groups"] == ["42"]
+    assert any("login:" in line for line in console["log"])
+
     frozen = task("kubevirt_vmi", **bare, state="frozen", unfreeze_timeout=60)
     assert (changed(frozen), frozen["result"]["status"]["fsFreezeStatus"]) == (True, "frozen")
     assert not changed(task("kubevirt_vmi", **bare, state="frozen"))

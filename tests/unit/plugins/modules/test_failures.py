@@ -34,9 +34,12 @@ TASKS: dict[str, dict[str, Any]] = {
     "kubevirt_replicaset_info": WEB,
     "kubevirt_pool_info": WEB,
     "kubevirt_control_plane_info": {},
+    "kubevirt_console": {**WEB, "steps": [{"send": "uptime"}]},
 }
 """One for each module that uses an API server."""
-WAITING = [name for name in TASKS if name not in ("kubevirt_service", "kubevirt_control_plane_info")]
+WAITING = [
+    name for name in TASKS if name not in ("kubevirt_service", "kubevirt_control_plane_info", "kubevirt_console")
+]
 REFUSAL = {"status", "server_reason", "causes"}
 
 

@@ -18,11 +18,13 @@ from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible_collections.virtops.kubevirt.plugins.doc_fragments import machine, read
 from ansible_collections.virtops.kubevirt.plugins.module_utils._client.argspec import auth_argument_spec
 from ansible_collections.virtops.kubevirt.plugins.module_utils._client.frame import documented
+from ansible_collections.virtops.kubevirt.plugins.module_utils._console import console
 from ansible_collections.virtops.kubevirt.plugins.module_utils._migration import argspec as migration_argspec
 from ansible_collections.virtops.kubevirt.plugins.module_utils._service import ensure
 from ansible_collections.virtops.kubevirt.plugins.module_utils._vm.read import info_argspec
 from ansible_collections.virtops.kubevirt.plugins.module_utils._vm.request import argspec, instance_argspec
 from ansible_collections.virtops.kubevirt.plugins.modules import (
+    kubevirt_console,
     kubevirt_migration,
     kubevirt_migration_info,
     kubevirt_pool,
@@ -44,6 +46,7 @@ MODULES = {
     "kubevirt_pool": (kubevirt_pool, instance_argspec.pool_spec()),
     "kubevirt_pool_info": (kubevirt_pool_info, info_argspec.pool_info_spec()),
     "kubevirt_service": (kubevirt_service, ensure.argument_spec()),
+    "kubevirt_console": (kubevirt_console, console.argument_spec()),
     "kubevirt_migration": (kubevirt_migration, migration_argspec.migration_spec()),
     "kubevirt_migration_info": (kubevirt_migration_info, migration_argspec.migration_info_spec()),
     "kubevirt_replicaset_info": (kubevirt_replicaset_info, info_argspec.info_spec()),

@@ -1,0 +1,9 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The serial console of an instance, for module kubevirt_console.
+
+console      opens the console, runs the steps, reads the captured log
+dialogue     one step after the other: send, then wait for a pattern
+transcript   what the guest printed, as text for people: without escape sequences
+"""

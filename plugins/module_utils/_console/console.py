@@ -1,0 +1,108 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Module kubevirt_console: runs a dialogue on the serial console of an instance, or reads what it printed before.
+
+The console is opened like `virtctl console`: a machine that does not run yet (HTTP 400) is asked again every second.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from .._client import paths, streams
+from .._client.api import Api, Resource, expect
+from .._client.argspec import auth_argument_spec
+from .._client.errors import ApiError, BadArgument, NotFound, TimedOut
+from .._client.messages import Messages
+from .._client.transport import TIMEOUT_SECONDS
+from .._client.websocket import WebSocket, opened
+from ..kubevirt_api.names import CREATED_BY
+from . import transcript
+from .dialogue import Dialogue, Step
+
+PROTOCOL = "plain.kubevirt.io"
+RETRY_SECONDS = 1.0
+LOG_CONTAINERS = ("guest-console-log", "compute")
+"""Upstream's container of the captured console, and ours: the first one that the Pod has."""
+
+
+def argument_spec() -> dict[str, Any]:
+    """Return the options of kubevirt_console."""
+    step = {
+        "send": {"type": "str"},
+        "send_secret": {"type": "str", "no_log": True},
+        "enter": {"type": "bool", "default": True},
+        "expect": {"type": "str"},
+        "timeout": {"type": "int", "default": 60},
+    }
+    rules = {"mutually_exclusive": [("send", "send_secret")]}
+    return {
+        **auth_argument_spec(),
+        "name": {"type": "str", "required": True},
+        "namespace": {"type": "str", "required": True},
+        "steps": {"type": "list", "elements": "dict", "options": step, **rules},
+        "log_lines": {"type": "int"},
+        "log_since": {"type": "int"},
+        "timeout": {"type": "int", "default": 120},
+    }
+
+
+def run(params: dict[str, Any], api: Api, *, check_mode: bool, diff: bool) -> dict[str, Any]:
+    """Run the steps, or read the log. Sending changes something; reading does not."""
+    del diff
+    paths.check_name("name", params["name"])
+    paths.check_namespace("namespace", params["namespace"])
+    for option in ("log_lines", "log_since", "timeout"):
+        if params.get(option) is not None and params[option] < 1:
+            raise BadArgument(f"{option} is {params[option]}; give 1 or more")
+    steps = [Step(number, options) for number, options in enumerate(params.get("steps") or ())]
+    instances = Resource("kubevirt.io/v1", "virtualmachineinstances", "VirtualMachineInstance", params["namespace"])
+    result: dict[str, Any] = {"changed": any(step.sent is not None for step in steps)}
+    if params.get("log_lines") or params.get("log_since"):
+        result["log"] = _read_log(api, instances, params)
+    if not steps or check_mode:
+        return {**result, "transcript": "", "steps": []}
+    consoles = Resource(
+        "subresources.kubevirt.io/v1", "virtualmachineinstances", "VirtualMachineInstance", params["namespace"]
+    )
+    messages = Messages(_open(api, consoles, params["name"], params["timeout"]))
+    try:
+        dialogue = Dialogue(messages, instances.title(params["name"]))
+        matches = dialogue.run(steps)
+    finally:
+        messages.close()
+    return {**result, "transcript": dialogue.text, "steps": matches}
+
+
+def _open(api: Api, consoles: Resource, name: str, seconds: int) -> WebSocket:
+    deadline = time.monotonic() + seconds
+    while True:
+        try:
+            return opened(api, consoles, name, "console", PROTOCOL)
+        except ApiError as error:
+            if error.status != 400:
+                raise
+            if time.monotonic() + RETRY_SECONDS > deadline:
+                raise TimedOut(f"{error.message}; waited for {seconds} s", **error.facts) from error
+        time.sleep(RETRY_SECONDS)
+
+
+def _read_log(api: Api, instances: Resource, params: dict[str, Any]) -> list[str]:
+    instance = api.get(instances, params["name"])
+    if instance is None:
+        raise NotFound(f"there is no {instances.title(params['name'])}: its log is kept with its Pod", status=404)
+    active = (instance.get("status") or {}).get("activePods") or {}
+    pods = Resource("v1", "pods", "Pod", params["namespace"])
+    label = f"{CREATED_BY}={instance['metadata'].get('uid')}"
+    pod = next((pod for pod in api.list(pods, labels=label) if pod["metadata"].get("uid") in active), None)
+    if pod is None:
+        return []
+    names = [container.get("name") for container in pod["spec"].get("containers") or ()]
+    container = next((name for name in LOG_CONTAINERS if name in names), LOG_CONTAINERS[-1])
+    query = {"container": container, "tailLines": params.get("log_lines"), "sinceSeconds": params.get("log_since")}
+    target = paths.with_query(pods.path(pod["metadata"]["name"], "log"), query | {"limitBytes": transcript.LIMIT})
+    status, printed = streams.lines(api.transport, target, TIMEOUT_SECONDS)
+    expect(f"read the log of Pod {pod['metadata']['name']}", status, printed)
+    return transcript.printable(b"".join(printed)).splitlines()

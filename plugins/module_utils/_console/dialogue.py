@@ -1,0 +1,103 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A dialogue on a console: each step sends a line, or waits for a pattern, or both."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from .._client.errors import BadArgument, TimedOut, VirtError
+from .._client.messages import Closed
+from . import transcript
+
+SHOWN_LINES = 20
+"""Lines of the guest that an error shows."""
+
+
+class Stream(Protocol):
+    """A console."""
+
+    def send(self, data: bytes) -> None:
+        """Closed, TimeoutError."""
+
+    def receive(self, deadline: float) -> bytes:
+        """Closed, TimeoutError."""
+
+
+class Step:
+    """One step, checked."""
+
+    def __init__(self, number: int, options: dict[str, Any]) -> None:
+        """BadArgument names the option."""
+        self.number = number
+        secret = options.get("send_secret")
+        self.sent = options.get("send") if secret is None else secret
+        self.has_enter = bool(options.get("enter", True))
+        self.expected = options.get("expect")
+        self.seconds = int(options.get("timeout") or 60)
+        if self.sent is None and self.expected is None:
+            raise BadArgument(f"steps[{number}] does nothing: give send, send_secret or expect")
+        try:
+            self.pattern = None if self.expected is None else re.compile(self.expected, re.MULTILINE)
+        except re.error as error:
+            raise BadArgument(f"steps[{number}].expect {self.expected!r} is no regular expression: {error}") from error
+
+
+class Dialogue:
+    """Runs steps on one console."""
+
+    def __init__(self, stream: Stream, title: str, clock: Callable[[], float] = time.monotonic) -> None:
+        """title: of the machine, for messages."""
+        self._stream = stream
+        self._title = title
+        self._clock = clock
+        self._all = b""
+        self._unmatched = b""
+
+    @property
+    def text(self) -> str:
+        """All that the guest has printed so far."""
+        return transcript.printable(self._all)
+
+    def run(self, steps: Sequence[Step]) -> list[dict[str, Any]]:
+        """Run the steps, and return what each has matched. TimedOut, VirtError; their facts have the transcript."""
+        return [self._run(step) for step in steps]
+
+    def _run(self, step: Step) -> dict[str, Any]:
+        deadline = self._clock() + step.seconds
+        try:
+            if step.sent is not None:
+                self._unmatched = b""
+                self._stream.send((step.sent + "\n" * step.has_enter).encode())
+            return {} if step.pattern is None else self._expect(step, deadline)
+        except TimeoutError as error:
+            text = f"did not print {step.expected!r} within {step.seconds} s"
+            raise TimedOut(self._message(step, text), **self._facts(step)) from error
+        except Closed as error:
+            text = f"ended before step {step.number} was done: {error}"
+            raise VirtError(self._message(step, text), **self._facts(step)) from error
+
+    def _expect(self, step: Step, deadline: float) -> dict[str, Any]:
+        if step.pattern is None:
+            raise AssertionError(step.number)
+        while True:
+            match = step.pattern.search(transcript.printable(self._unmatched))
+            if match is not None:
+                rest = transcript.printable(self._unmatched)[match.end() :]
+                self._unmatched = rest.encode() + transcript.unfinished(self._unmatched)
+                return {"match": match.group(), "groups": [group or "" for group in match.groups()]}
+            data = self._stream.receive(deadline)
+            self._all = (self._all + data)[-transcript.LIMIT :]
+            self._unmatched = (self._unmatched + data)[-transcript.LIMIT :]
+
+    def _message(self, step: Step, what: str) -> str:
+        lines = transcript.last_lines(self.text, SHOWN_LINES)
+        shown = "; it printed nothing" if not lines else "; its last lines:\n" + "\n".join(lines)
+        return f"the console of {self._title} {what} (steps[{step.number}]){shown}"
+
+    def _facts(self, step: Step) -> dict[str, Any]:
+        return {"transcript": self.text, "step": step.number}

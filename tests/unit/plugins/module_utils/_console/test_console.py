@@ -1,0 +1,178 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""kubevirt_console against an HTTP server in the API server's place."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from aiohttp import WSMsgType, web
+from ansible_collections.virtops.kubevirt.plugins.module_utils._client.api import Api
+from ansible_collections.virtops.kubevirt.plugins.module_utils._client.endpoint import Endpoint
+from ansible_collections.virtops.kubevirt.plugins.module_utils._client.errors import (
+    ApiError,
+    BadArgument,
+    NotFound,
+    TimedOut,
+    VirtError,
+)
+from ansible_collections.virtops.kubevirt.plugins.module_utils._client.transport import Transport
+from ansible_collections.virtops.kubevirt.plugins.module_utils._console import console
+
+NAMESPACE = "/apis/{}/v1/namespaces/default"
+INSTANCE = NAMESPACE.format("kubevirt.io") + "/virtualmachineinstances/web"
+CONSOLE = NAMESPACE.format("subresources.kubevirt.io") + "/virtualmachineinstances/web/console"
+PODS = "/api/v1/namespaces/default/pods"
+
+
+class Server:
+    """A machine with a console that answers each line, and a log."""
+
+    def __init__(self) -> None:
+        self.refusals: list[int] = []
+        self.opened = 0
+        self.containers = ["compute"]
+        self.log_queries: list[dict[str, str]] = []
+        self.instance: dict[str, Any] | None = {
+            "kind": "VirtualMachineInstance",
+            "apiVersion": "kubevirt.io/v1",
+            "metadata": {"name": "web", "namespace": "default", "uid": "u"},
+            "status": {"activePods": {"p": "node-1"}},
+        }
+
+    async def console(self, request: web.Request) -> web.StreamResponse:
+        if self.refusals:
+            code = self.refusals.pop(0)
+            status = {"kind": "Status", "status": "Failure", "code": code, "message": "it is not running (yet)"}
+            return web.json_response(status, status=code)
+        self.opened += 1
+        stream = web.WebSocketResponse(protocols=("plain.kubevirt.io",))
+        await stream.prepare(request)
+        async for message in stream:
+            if message.type is WSMsgType.BINARY and message.data == b"leave\n":
+                await stream.close(code=4001, message=b"taken over by joe")
+            elif message.type is WSMsgType.BINARY:
+                await stream.send_bytes(b"\x1b[1m" + message.data.replace(b"\n", b"\r\n") + b"# ")
+        return stream
+
+    async def read(self, _request: web.Request) -> web.Response:
+        if self.instance is None:
+            details = {"name": "web", "kind": "virtualmachineinstances"}
+            return web.json_response({"kind": "Status", "code": 404, "details": details}, status=404)
+        return web.json_response(self.instance)
+
+    async def pods(self, _request: web.Request) -> web.Response:
+        containers = [{"name": name} for name in self.containers]
+        pods = [
+            {"metadata": {"name": "old", "namespace": "default", "uid": "o"}, "spec": {"containers": containers}},
+            {"metadata": {"name": "launcher", "namespace": "default", "uid": "p"}, "spec": {"containers": containers}},
+        ]
+        return web.json_response({"kind": "PodList", "apiVersion": "v1", "metadata": {}, "items": pods})
+
+    async def log(self, request: web.Request) -> web.Response:
+        self.log_queries.append(dict(request.query))
+        return web.Response(body=b"\x1b[1mbooting\r\nlogin:\n")
+
+
+@pytest.fixture
+def server() -> Server:
+    return Server()
+
+
+@pytest.fixture
+def api(server: Server) -> Iterator[Api]:
+    app = web.Application()
+    routes = {
+        CONSOLE: server.console,
+        INSTANCE: server.read,
+        PODS: server.pods,
+        f"{PODS}/launcher/log": server.log,
+    }
+    app.add_routes([web.get(path, handler) for path, handler in routes.items()])
+    loop = asyncio.new_event_loop()
+    runner = web.AppRunner(app, handle_signals=False)
+    loop.run_until_complete(runner.setup())
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    loop.run_until_complete(site.start())
+    thread = threading.Thread(target=loop.run_forever)
+    thread.start()
+    api = Api(Transport(Endpoint(server=site.name)))
+    yield api
+    api.close()
+    asyncio.run_coroutine_threadsafe(runner.cleanup(), loop).result()
+    loop.call_soon_threadsafe(loop.stop)
+    thread.join()
+    loop.close()
+
+
+def run(api: Api, *, check_mode: bool = False, **options: Any) -> dict[str, Any]:
+    params = {"name": "web", "namespace": "default", "timeout": 10, **options}
+    return console.run(params, api, check_mode=check_mode, diff=False)
+
+
+def test_steps_run_on_the_console(server: Server, api: Api) -> None:
+    result = run(api, steps=[{"send": "uptime", "expect": "^(up.*)$"}, {"expect": "# $"}])
+    assert result["changed"] is True
+    assert result["steps"] == [{"match": "uptime", "groups": ["uptime"]}, {"match": "# ", "groups": []}]
+    assert result["transcript"] == "uptime\n# "
+    assert server.opened == 1
+
+
+def test_check_mode_opens_no_console(server: Server, api: Api) -> None:
+    assert run(api, check_mode=True, steps=[{"send": "reboot"}]) == {"changed": True, "transcript": "", "steps": []}
+    assert run(api, check_mode=True, steps=[{"expect": "login:"}])["changed"] is False
+    assert server.opened == 0
+
+
+def test_a_machine_that_starts_is_asked_again(server: Server, api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(console, "RETRY_SECONDS", 0.001)
+    server.refusals = [400, 400]
+    assert run(api, steps=[{"send": "x", "expect": "#"}])["steps"]
+
+
+def test_a_machine_that_does_not_start_in_time_is_an_error(server: Server, api: Api) -> None:
+    server.refusals = [400, 400]
+    with pytest.raises(TimedOut, match="not running"):
+        run(api, steps=[{"send": "x"}], timeout=1)
+    server.refusals = [403]
+    with pytest.raises(ApiError) as refused:
+        run(api, steps=[{"send": "x"}])
+    assert refused.value.status == 403
+
+
+def test_a_session_that_is_taken_over_says_by_whom(server: Server, api: Api) -> None:
+    with pytest.raises(VirtError, match="taken over by joe"):
+        run(api, steps=[{"send": "leave", "expect": "#"}])
+    assert server.opened == 1
+
+
+@pytest.mark.parametrize("containers", [["compute"], ["compute", "guest-console-log"]])
+def test_the_log_is_read_without_a_session(server: Server, api: Api, containers: list[str]) -> None:
+    server.containers = containers
+    result = run(api, log_lines=5, log_since=60)
+    assert result == {"changed": False, "transcript": "", "steps": [], "log": ["booting", "login:"]}
+    (query,) = server.log_queries
+    assert query == {
+        "container": containers[-1], "tailLines": "5", "sinceSeconds": "60", "limitBytes": "65536",
+    }  # fmt: skip
+    assert server.opened == 0
+
+
+def test_a_log_of_no_instance_or_no_pod(server: Server, api: Api) -> None:
+    assert server.instance is not None
+    server.instance["status"] = {}
+    assert run(api, log_lines=5)["log"] == []
+    server.instance = None
+    with pytest.raises(NotFound, match="its log is kept with its Pod"):
+        run(api, log_lines=5)
+
+
+@pytest.mark.parametrize("options", [{"log_lines": 0}, {"log_since": -1}, {"timeout": 0}, {"name": "../x"}])
+def test_an_option_out_of_range_is_named(api: Api, options: dict[str, Any]) -> None:
+    with pytest.raises(BadArgument, match=next(iter(options))):
+        run(api, **options)

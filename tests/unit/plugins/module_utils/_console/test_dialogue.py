@@ -1,0 +1,113 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A dialogue with a guest whose responses the test lists."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from ansible_collections.virtops.kubevirt.plugins.module_utils._client.errors import BadArgument, TimedOut, VirtError
+from ansible_collections.virtops.kubevirt.plugins.module_utils._client.messages import Closed
+from ansible_collections.virtops.kubevirt.plugins.module_utils._console import transcript
+from ansible_collections.virtops.kubevirt.plugins.module_utils._console.dialogue import Dialogue, Step
+
+Output = list[bytes | Exception]
+
+
+class Guest:
+    """Prints its outputs one after the other, then nothing."""
+
+    def __init__(self, *outputs: bytes | Exception) -> None:
+        self.outputs = list(outputs)
+        self.received: list[bytes] = []
+
+    def send(self, data: bytes) -> None:
+        self.received.append(data)
+
+    def receive(self, _deadline: float) -> bytes:
+        output = self.outputs.pop(0) if self.outputs else TimeoutError()
+        if isinstance(output, Exception):
+            raise output
+        return output
+
+
+def talk(guest: Guest, *options: dict[str, Any]) -> tuple[Dialogue, list[dict[str, Any]]]:
+    dialogue = Dialogue(guest, "VirtualMachineInstance default/web")
+    return dialogue, dialogue.run([Step(number, step) for number, step in enumerate(options)])
+
+
+def test_a_login_matches_each_prompt_and_returns_groups() -> None:
+    guest = Guest(b"\r\nweb lo", b"gin: ", b"root\r\nPassword: ", b"\r\n# ", b"cat x\r\n0.42 1\r\n# ")
+    dialogue, matches = talk(
+        guest,
+        {"send": "", "expect": r"(\w+) login: $"},
+        {"send": "root", "expect": "Password: $"},
+        {"send_secret": "geheim", "expect": "# $"},
+        {"send": "cat x", "expect": r"^([0-9.]+) "},
+        {"send": "\x03", "enter": False},
+    )
+    assert guest.received == [b"\n", b"root\n", b"geheim\n", b"cat x\n", b"\x03"]
+    assert [match.get("groups") for match in matches] == [["web"], [], [], ["0.42"], None]
+    assert dialogue.text == "\nweb login: root\nPassword: \n# cat x\n0.42 1\n# "
+
+
+def test_output_after_a_match_is_matched_by_the_next_step() -> None:
+    _unused, matches = talk(Guest(b"one two three"), {"expect": "one"}, {"expect": "t[a-z]+"}, {"expect": "t[a-z]+"})
+    assert [match["match"] for match in matches] == ["one", "two", "three"]
+
+
+def test_an_escape_sequence_in_two_parts_is_removed() -> None:
+    _unused, matches = talk(Guest(b"one\x1b[", b"6ntwo"), {"expect": "one"}, {"expect": "^.*two"})
+    assert [match["match"] for match in matches] == ["one", "two"]
+
+
+def test_output_from_before_a_send_is_not_matched_again() -> None:
+    with pytest.raises(TimedOut):
+        talk(Guest(b"# old # "), {"expect": "old"}, {"send": "x", "expect": "#"})
+
+
+def test_a_pattern_that_does_not_come_names_step_and_last_lines() -> None:
+    with pytest.raises(TimedOut) as failed:
+        talk(Guest(b"panic\r\n"), {"send": "x"}, {"expect": "login:", "timeout": 5})
+    message = failed.value.message
+    assert "VirtualMachineInstance default/web did not print 'login:' within 5 s (steps[1])" in message
+    assert message.endswith("panic")
+    assert failed.value.facts == {"transcript": "panic\n", "step": 1}
+    with pytest.raises(TimedOut, match="it printed nothing"):
+        talk(Guest(), {"expect": "login:"})
+
+
+def test_a_stream_that_ends_says_why() -> None:
+    with pytest.raises(VirtError) as failed:
+        talk(Guest(b"a", Closed(4001, "taken over by joe")), {"expect": "login:"})
+    assert "ended before step 0 was done: taken over by joe" in failed.value.message
+
+
+@pytest.mark.parametrize(
+    ("step", "text"), [({}, "does nothing"), ({"expect": "("}, "steps[0].expect '(' is no regular expression")]
+)
+def test_a_step_that_cannot_be_run_is_refused(step: dict[str, Any], text: str) -> None:
+    with pytest.raises(BadArgument) as refused:
+        Step(0, step)
+    assert text in refused.value.message
+
+
+@pytest.mark.parametrize(
+    ("printed", "text"),
+    [
+        (b"\x1b[1;31mred\x1b[0m\r\n", "red\n"),
+        (b"\x1b]0;title\x07a\tb\x00\x7f", "a\tb"),
+        (b"\x1b[6n\x1b(B\x1b=x", "x"),
+        ("gr\u00fcn \u202eevil".encode(), "gr\u00fcn evil"),
+        (b"\xff", "\ufffd"),
+    ],
+)
+def test_the_transcript_is_harmless_text(printed: bytes, text: str) -> None:
+    assert transcript.printable(printed) == text
+
+
+def test_a_flood_is_bounded() -> None:
+    dialogue, _unused = talk(Guest(*[b"x" * 40000] * 5, b"end"), {"expect": "end"})
+    assert len(dialogue.text) == transcript.LIMIT
