@@ -95,8 +95,3 @@ def of_model(model: str) -> dict[str, str]:
     """Return the label that the node of a guest with this CPU model must have; none if every processor will do."""
     is_named = model not in ("", HOST_MODEL, HOST_PASSTHROUGH)
     return {MODEL + model: _IS} if is_named and _NAME.fullmatch(model) else {}
-
-
-def of_machine(machine_type: str) -> dict[str, str]:
-    """Return the label that the target of a guest with this board must have; none if no label can have its name."""
-    return {MACHINE + machine_type: _IS} if _NAME.fullmatch(machine_type) else {}

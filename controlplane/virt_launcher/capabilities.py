@@ -38,7 +38,8 @@ from controlplane.process import logs
 
 log = logging.getLogger(__name__)
 
-DEADLINE_SECONDS = 20.0
+DEADLINE_SECONDS = 60.0
+"""A second on an idle machine. Without its result the node has no labels of CPU models until virt-node is restarted."""
 _KVM = "/dev/kvm"
 _EMULATION, _WITH_KVM = "emulation", "kvm"
 _EACH_PROPERTY = "<flag name='cpu-unavailable-features'/>"
@@ -95,7 +96,7 @@ def _attempt_as_launcher(target: Path) -> None:
 
 def _attempt(target: Path) -> None:
     try:
-        with tempfile.TemporaryDirectory(prefix="run-", dir=target) as run:
+        with tempfile.TemporaryDirectory(prefix="run-", dir=target, ignore_cleanup_errors=True) as run:
             cpu = asyncio.run(_probe(Path(run), with_kvm=target.name == _WITH_KVM))
             if cpu is not None:
                 (target / layout.HOST_CPU).write_text(json.dumps(cpu))

@@ -4,7 +4,7 @@
 """The target Pod of a migration: a launcher Pod with additional constraints. Pure.
 
 Its container disks are pinned to the digests that the source Pod reports: a tag may refer to another image by now, and
-the guest would continue with a different disk. Its node selector requires a CPU and a QEMU that can run the guest.
+the guest would continue with a different disk. Its node selector requires a CPU that can run the guest.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 
 from kubevirt_api.names import KVM_DEVICE, MIGRATION_JOB
 
-from controlplane.api.cpu_labels import needed_at_target, of_machine
+from controlplane.api.cpu_labels import needed_at_target
 from controlplane.api.objects.claim import Claims
 from controlplane.api.objects.pod import DIGEST, Pod
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
@@ -57,7 +57,7 @@ def build_target_pod(
             migration=migration.metadata.name,
             migration_uid=world.uid,
             node_selector=migration.spec.added_node_selector,
-            needs={**_cpu_labels(vmi, source, source_labels), **_machine_label(vmi)},
+            needs=_cpu_labels(vmi, source, source_labels),
         ),
     )
     return built if source is None else _pinned(built, source)
@@ -71,12 +71,6 @@ def _cpu_labels(vmi: VirtualMachineInstance, source: Pod | None, labels: Mapping
     model = "" if cpu is None else cpu.model
     former_target_labels = source.spec.node_selector if MIGRATION_JOB in source.metadata.labels else {}
     return needed_at_target(model, own=vmi.spec.node_selector, of_pod=former_target_labels, of_node=labels)
-
-
-def _machine_label(vmi: VirtualMachineInstance) -> dict[str, str]:
-    """Return the node label of the board that the guest has; none if virt-handler has not reported it."""
-    machine = vmi.status.machine
-    return {} if machine is None else of_machine(machine.type)
 
 
 def _pinned(body: Json, source: Pod) -> Json:
