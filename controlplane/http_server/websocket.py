@@ -23,11 +23,18 @@ class NotAWebSocketError(Exception):
     """The request does not ask for a WebSocket."""
 
 
+def check_websocket(request: web.BaseRequest) -> None:
+    """Check that a request asks for a WebSocket, before anything is done for it. Raises NotAWebSocketError."""
+    if not web.WebSocketResponse().can_prepare(request):
+        raise NotAWebSocketError("use a WebSocket: send the headers Connection, Upgrade and Sec-WebSocket-Key")
+
+
 async def accept_websocket(request: web.BaseRequest, protocols: Sequence[str] = ()) -> web.WebSocketResponse:
     """Switch the connection of a request to a WebSocket. Raises NotAWebSocketError.
 
     protocols: subprotocols to choose from. A client that names others, or none, gets none.
     """
+    check_websocket(request)
     websocket = web.WebSocketResponse(
         protocols=protocols,
         heartbeat=HEARTBEAT_SECONDS,
@@ -35,8 +42,6 @@ async def accept_websocket(request: web.BaseRequest, protocols: Sequence[str] = 
         max_msg_size=MESSAGE_LIMIT_BYTES,
         compress=False,  # a compressed message could expand a thousandfold
     )
-    if not websocket.can_prepare(request):
-        raise NotAWebSocketError("use a WebSocket: send the headers Connection, Upgrade and Sec-WebSocket-Key")
     await websocket.prepare(request)
     request[CONNECTION].upgrade()
     return websocket

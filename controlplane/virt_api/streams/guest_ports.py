@@ -27,7 +27,8 @@ from controlplane.virt_api.streams.preconditions import StreamRefusedError
 from controlplane.virt_api.streams.relay import Close
 
 DIAL_SECONDS = 10.0
-STALL_SECONDS = 30.0
+STALL_SECONDS = 60.0
+"""As upstream: a program that reads through a pager may take its time."""
 DATAGRAMS = 64
 """Datagrams of a guest that wait for the client; further ones are dropped, as a network does."""
 Protocol = Literal["tcp", "udp"]

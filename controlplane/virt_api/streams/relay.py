@@ -37,19 +37,31 @@ class FarEnd(Protocol):
     async def close(self) -> None: ...
 
 
-async def relay(client: web.WebSocketResponse, far: FarEnd, ended: asyncio.Future[Close]) -> Close:
-    """Copy until an end, and return it. ended: set to end the session from outside."""
-    directions = {asyncio.create_task(_to_client(client, far)), asyncio.create_task(_from_client(client, far))}
+@dataclass(slots=True)
+class Transferred:
+    """Bytes of a stream."""
+
+    to_client: int = 0
+    from_client: int = 0
+
+
+async def relay(client: web.WebSocketResponse, far: FarEnd, ended: asyncio.Future[Close]) -> tuple[Close, Transferred]:
+    """Copy until an end; return it, and the bytes that were copied. ended: set to end the session from outside."""
+    transferred = Transferred()
+    directions = {
+        asyncio.create_task(_to_client(client, far, transferred)),
+        asyncio.create_task(_from_client(client, far, transferred)),
+    }
     try:
         done, _unused = await asyncio.wait({*directions, ended}, return_when=asyncio.FIRST_COMPLETED)
     finally:
         for task in directions:
             task.cancel()
         await asyncio.wait(directions)
-    return ended.result() if ended in done else done.pop().result()
+    return (ended.result() if ended in done else done.pop().result()), transferred
 
 
-async def _to_client(client: web.WebSocketResponse, far: FarEnd) -> Close:
+async def _to_client(client: web.WebSocketResponse, far: FarEnd, transferred: Transferred) -> Close:
     while True:
         data = await far.receive()
         if isinstance(data, Close):
@@ -61,11 +73,13 @@ async def _to_client(client: web.WebSocketResponse, far: FarEnd) -> Close:
             return Close(TOO_SLOW, f"you did not read for {far.stall_seconds:.0f} s what the guest wrote")
         except ConnectionError:
             return Close(LOST, "the client is gone")
+        transferred.to_client += len(data)
 
 
-async def _from_client(client: web.WebSocketResponse, far: FarEnd) -> Close:
+async def _from_client(client: web.WebSocketResponse, far: FarEnd, transferred: Transferred) -> Close:
     """Copy binary messages; others are ignored, as upstream."""
     async for message in client:
         if message.type is WSMsgType.BINARY:
             await far.send(message.data)
+            transferred.from_client += len(message.data)
     return Close(ENDED, "the client has closed the stream")

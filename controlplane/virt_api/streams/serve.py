@@ -23,7 +23,7 @@ from controlplane.api.objects.resources import VIRTUAL_MACHINE, VIRTUAL_MACHINE_
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.engine.errors import ApiError, NotFound
 from controlplane.http_server.quotas import BusyError, Quota
-from controlplane.http_server.websocket import NotAWebSocketError, accept_websocket
+from controlplane.http_server.websocket import NotAWebSocketError, accept_websocket, check_websocket
 from controlplane.kube.access_review import User, review_access
 from controlplane.kube.client import Client
 from controlplane.links.node.messages import GuestDevice
@@ -64,6 +64,7 @@ class Streams:
         try:
             if not (await review_access(self.client, user, route.access)).allowed:
                 return forbidden(route, user)
+            check_websocket(request)  # before a session of another user is ended
             _check_origin(request)
             with ExitStack() as places:
                 key = Key(route.access.namespace, route.access.name)
@@ -114,14 +115,16 @@ class Streams:
         ended: asyncio.Future[Close] = asyncio.get_running_loop().create_future()
         reviews = asyncio.create_task(_end_when_forbidden(ended, lambda: self._is_permitted(route, user)))
         access = route.access
-        extra = {"key": f"{access.namespace}/{access.name}", "path": access.subresource, "user": user.name}
+        path = "/".join((access.subresource, *route.arguments))
+        extra = {"key": f"{access.namespace}/{access.name}", "path": path, "user": user.name}
         log.info("stream opened", extra=extra)
         try:
-            close = await relay(client, far, ended)
+            close, transferred = await relay(client, far, ended)
         finally:
             reviews.cancel()
         seconds = round(time.monotonic() - began, 1)
-        log.info("stream ended", extra={**extra, "because": close.reason, "seconds": seconds})
+        sizes = {"bytes_to_client": transferred.to_client, "bytes_from_client": transferred.from_client}
+        log.info("stream ended", extra={**extra, **sizes, "because": close.reason, "seconds": seconds})
         await client.close(code=close.code, message=close_reason(close.reason))
         return client
 

@@ -108,6 +108,24 @@ async def test_a_console_is_a_websocket_of_upstreams_protocol(stage: Streaming) 
     assert [review["resourceAttributes"]["subresource"] for review in stage.served.reviews] == ["console"]
 
 
+async def test_each_session_is_logged_with_user_duration_and_bytes(
+    stage: Streaming, caplog: pytest.LogCaptureFixture
+) -> None:
+    stage.put_vmi()
+    with caplog.at_level("INFO", serve.__name__):
+        async with stage.stream("console") as websocket:
+            await websocket.send_bytes(b"root\n")
+            await until(lambda: bytes(stage.device.read) == b"root\n", "the input at the guest")
+            stage.device.write(b"# ")
+            await websocket.receive_bytes()
+        await until(lambda: "stream ended" in caplog.messages, "the end of the session")
+    record = next(record for record in caplog.records if record.getMessage() == "stream ended")
+    logged = vars(record)
+    assert [logged[name] for name in ("key", "path", "user")] == ["ns/web", "console", "jane"]
+    assert (logged["bytes_to_client"], logged["bytes_from_client"]) == (2, 5)
+    assert logged["seconds"] >= 0
+
+
 async def test_a_long_output_and_input_arrive_whole(stage: Streaming) -> None:
     stage.put_vmi()
     data = bytes(range(256)) * 4096
@@ -218,8 +236,11 @@ async def test_pages_of_other_origins_are_refused(stage: Streaming) -> None:
 
 async def test_a_request_without_a_right_or_an_upgrade_is_refused(stage: Streaming) -> None:
     stage.put_vmi()
-    code, message = await stage.refusal("console", Upgrade="h2c")
-    assert (code, "use a WebSocket" in message) == (400, True)
+    async with stage.stream("console") as websocket:
+        code, message = await stage.refusal("console", Upgrade="h2c")
+        assert (code, "use a WebSocket" in message) == (400, True)
+        await websocket.send_bytes(b"x")
+        await until(lambda: bytes(stage.device.read) == b"x", "the session that stays")
     stage.served.allowed = False
     assert (await stage.refusal("console"))[0] == 403
 
