@@ -7,6 +7,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
+from controlplane.api.admission.kinds import vm
+from controlplane.api.admission.validate.check import check_object
+from controlplane.api.objects.kubevirt import KubeVirtConfiguration
+from controlplane.api.objects.vm import VirtualMachine
+from tests.controlplane.api import golden
 from tests.controlplane.api.admission.malformed import assert_refused, each, row
 
 SPREAD = {
@@ -22,7 +29,8 @@ REFUSED_SPREADING: list[tuple[str, dict[str, Any], str, str]] = [
     ("no action", {"whenUnsatisfiable": ""}, "one of DoNotSchedule", ".whenUnsatisfiable"),
     ("unknown action", {"whenUnsatisfiable": "Wait"}, "DoNotSchedule", ".whenUnsatisfiable"),
     ("unknown policy", {"nodeTaintsPolicy": "Wait"}, "Honor", ".nodeTaintsPolicy"),
-    ("malformed selector", {"labelSelector": {"matchLabels": {"a b": ""}}}, "label", ".matchLabels[a b]"),
+    ("malformed selector", {"labelSelector": {"matchLabels": {"a b": ""}}}, "label", ".labelSelector.matchLabels[a b]"),
+    ("malformed key", {"matchLabelKeys": ["a b"]}, "label", ".matchLabelKeys[a b]"),
     ("keys without selector", {"labelSelector": None, "matchLabelKeys": ["a"]}, "needs", ".matchLabelKeys"),
     ("key in selector", {"matchLabelKeys": ["app"]}, "in labelSelector, too", ".matchLabelKeys"),
     ("domains", {"minDomains": 2, "whenUnsatisfiable": "ScheduleAnyway"}, "needs", ".minDomains"),
@@ -61,6 +69,31 @@ MALFORMED = [
     row("subdomain with a dot, which no Pod can have", "subdomain", "a.b", "DNS label"),
     row("subdomain of 64 characters", "subdomain", "s" * 64, "at most 63"),
 ]
+
+
+ANYWAY = {**SPREAD, "whenUnsatisfiable": "ScheduleAnyway"}
+
+
+@pytest.mark.parametrize(
+    "constraints",
+    [
+        [],
+        [SPREAD, ANYWAY, {**SPREAD, "topologyKey": "zone"}],
+        [{**SPREAD, "minDomains": 2}],
+        [{**SPREAD, "matchLabelKeys": ["version"]}],
+        [{"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule"}],
+    ],
+    ids=["none", "different ones", "domains", "keys beside a selector", "no selector"],
+)
+def test_well_formed_spreading_is_accepted(constraints: list[dict[str, Any]]) -> None:
+    good = golden.changed(golden.load("vm-full"), "spec/template/spec/topologySpreadConstraints", constraints)
+    assert check_object(good, KubeVirtConfiguration(), kind=VirtualMachine, rules=vm.RULES) == []
+
+
+def test_repeated_spreading_is_a_duplicate() -> None:
+    bad = golden.changed(golden.load("vm-full"), "spec/template/spec/topologySpreadConstraints", [SPREAD] * 2)
+    problems = check_object(bad, KubeVirtConfiguration(), kind=VirtualMachine, rules=vm.RULES)
+    assert [problem.reason for problem in problems] == ["FieldValueDuplicate"]
 
 
 @each(MALFORMED)
