@@ -12,6 +12,7 @@ import pytest
 from controlplane.virt_controller.vm.state_change_requests import (
     has_answered_start,
     has_stale_stop,
+    needs_pod,
     needs_rerun_request,
     rerun_requests,
     why_drop,
@@ -76,6 +77,36 @@ def test_only_a_failed_or_evicted_run_under_rerun_on_failure_requests_another(
     strategy: str, own: Any, queue: tuple[dict[str, Any], ...], is_needed: bool
 ) -> None:
     assert needs_rerun_request(queued(*queue, strategy=strategy, vmi=own), own) is is_needed
+
+
+@pytest.mark.parametrize(
+    ("strategy", "own", "queue", "is_pod_evicted", "is_needed"),
+    [
+        ("RerunOnFailure", a_vmi("Succeeded"), (), None, True),
+        ("RerunOnFailure", a_vmi("Succeeded"), (), False, False),
+        ("RerunOnFailure", a_vmi("Succeeded"), (), True, False),
+        ("RerunOnFailure", a_vmi("Failed"), (), None, False),
+        ("RerunOnFailure", EVICTED, (), None, False),
+        ("RerunOnFailure", a_vmi("Succeeded"), (STOP,), None, False),
+        ("Always", a_vmi("Succeeded"), (), None, False),
+        ("Manual", a_vmi("Succeeded"), (), None, False),
+    ],
+)
+def test_the_pod_is_read_only_where_it_decides_about_another_run(
+    strategy: str, own: Any, queue: tuple[Any, ...], is_pod_evicted: bool | None, is_needed: bool
+) -> None:
+    vm = a_vm(strategy, stateChangeRequests=list(queue))
+    assert needs_pod(vm_world(vm, own, is_pod_evicted=is_pod_evicted), own) is is_needed
+
+
+def test_only_under_always_a_paused_start_is_requested_again() -> None:
+    """Under Manual nothing follows a failed run by itself, however it began."""
+    failed = a_vmi("Failed", spec={"domain": {}, "startStrategy": "Paused"})
+    needed = {
+        strategy: needs_rerun_request(vm_world(a_vm(strategy), failed), failed)
+        for strategy in ("Always", "Manual", "Halted", "Once")
+    }
+    assert needed == {"Always": True, "Manual": False, "Halted": False, "Once": False}
 
 
 def test_another_run_is_a_stop_of_this_one_and_a_start() -> None:
