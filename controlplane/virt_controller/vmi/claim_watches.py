@@ -33,12 +33,15 @@ def claim_watches(vmis: Cache, pods: Cache) -> tuple[Watch, Watch]:
                 yield from controlling_vmis(key, raw) if raw is not None else ()
 
     def on_vmi(key: Key, before: bytes | None, after: bytes | None) -> Iterator[Key]:
-        if before is None or is_final(status_of(before).phase):
+        claims = () if before is None else claims_of_vmi(read_partial(before))
+        if before is None or not claims:
             return
-        claims = claims_of_vmi(read_partial(before))
-        if after is None or is_final(status_of(after).phase) or _uid(before) != _uid(after):
+        old, new = status_of(before), None if after is None else status_of(after)
+        if is_final(old.phase):
+            return
+        if after is None or new is None or is_final(new.phase) or _uid(before) != _uid(after):
             yield from (other for other in users(claims) if other != key)
-        elif _start_of(before) != _start_of(after):
+        elif (old.phase, old.attempt) != (new.phase, new.attempt):  # a grant, or an attempt that is given up
             yield from (other for other in holders(claims) if other != key)
 
     def on_pod(_key: Key, before: bytes | None, after: bytes | None) -> Iterator[Key]:
@@ -55,12 +58,6 @@ def claim_watches(vmis: Cache, pods: Cache) -> tuple[Watch, Watch]:
 def _uid(raw: bytes) -> str:
     """Return the UID: a list may replace an object by the next one of its name."""
     return read_partial(raw).metadata.uid
-
-
-def _start_of(raw: bytes) -> tuple[str, int]:
-    """Return the fields by which others see a grant, or that an attempt is given up."""
-    status = status_of(raw)
-    return status.phase, status.attempt
 
 
 def _is_over(raw: bytes | None) -> bool:
