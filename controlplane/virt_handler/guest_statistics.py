@@ -16,7 +16,7 @@ from prometheus_client import Metric
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from controlplane.api.objects.decode import DecodeError, decode_vmi
+from controlplane.api.objects.decode import readable_vmi
 from controlplane.api.objects.resources import Key
 from controlplane.api.objects.vmi.domain import Cpu
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
@@ -110,11 +110,7 @@ class GuestStatistics(Collector):
         }
 
     def _vmi(self, key: Key) -> VirtualMachineInstance | None:
-        raw = next((raw for vmis in self._vmis if (raw := vmis.get(key)) is not None), None)
-        try:
-            return None if raw is None else decode_vmi(raw)
-        except DecodeError:
-            return None
+        return readable_vmi(next((raw for vmis in self._vmis if (raw := vmis.get(key)) is not None), None))
 
     def describe(self) -> Iterator[Metric]:
         """Declare nothing: there are no counters yet."""

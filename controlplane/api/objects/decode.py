@@ -36,6 +36,14 @@ def decode_vmi(source: Source) -> VirtualMachineInstance:
     return decode(source, VirtualMachineInstance)
 
 
+def readable_vmi(raw: bytes | None) -> VirtualMachineInstance | None:
+    """Return the VMI of a cache's bytes; None if there is none, or it cannot be read."""
+    try:
+        return None if raw is None else decode_vmi(raw)
+    except DecodeError:
+        return None
+
+
 def decode_kubevirt(source: Source) -> KubeVirt:
     """Decode a KubeVirt from JSON bytes or plain values."""
     return decode(source, KubeVirt)

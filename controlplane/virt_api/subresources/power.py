@@ -9,9 +9,6 @@ run never reaches virt-handler, so it is decided here.
 
 from __future__ import annotations
 
-from kubevirt_api.condition_types import PAUSED, PAUSED_BY_USER
-
-from controlplane.api.objects import conditions
 from controlplane.api.objects.phase import RUNNING, SCHEDULED
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.links.handler import Guest, Verb
@@ -52,9 +49,7 @@ def guest_of(vmi: VirtualMachineInstance) -> Guest:
 
 def check_dry_run(vmi: VirtualMachineInstance, verb: Verb) -> None:
     """Check a verb against the VMI's conditions. PowerRefusedError."""
-    paused = conditions.find(vmi.status.conditions, PAUSED)
-    is_paused_by_user = paused is not None and (paused.status, paused.reason) == ("True", PAUSED_BY_USER)
-    if verb == "pause" and is_paused_by_user:
+    if verb == "pause" and vmi.is_user_pause_reported:
         raise PowerRefusedError("VMI is already paused")
-    if verb == "unpause" and not is_paused_by_user:
+    if verb == "unpause" and not vmi.is_user_pause_reported:
         raise PowerRefusedError("VMI is not paused")

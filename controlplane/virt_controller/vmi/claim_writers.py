@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
 from controlplane.api.objects.claim import Claims
-from controlplane.api.objects.decode import DecodeError, decode, decode_vmi
+from controlplane.api.objects.decode import decode, readable_vmi
 from controlplane.api.objects.phase import AFTER_HAND_OVER, is_final
 from controlplane.api.objects.pod import Pod
 from controlplane.api.objects.resources import Key
@@ -38,7 +38,8 @@ BY_GRANTED_CLAIM = "claim of a granted run"
 
 def claims_of_granted_vmi(partial: PartialObject) -> Iterable[str]:
     """Return the values of a VMI in BY_GRANTED_CLAIM."""
-    return claims_of_vmi(partial) if _is_granted(status_of(partial.raw)) else ()
+    claims = claims_of_vmi(partial)  # most VMIs have none, and that is found without decoding them
+    return claims if claims and _is_granted(status_of(partial.raw)) else ()
 
 
 class ClaimWriters:
@@ -118,11 +119,8 @@ class ClaimWriters:
                 yield pod
 
     def _read(self, key: Key) -> VirtualMachineInstance | None:
-        raw = self._vmis.get(key)
-        try:
-            return None if raw is None else decode_vmi(raw)
-        except DecodeError:
-            return None  # nothing starts what cannot be read; a Pod of it counts as an orphan
+        """Return a VMI. Nothing starts one that cannot be read; a Pod of it counts as an orphan."""
+        return readable_vmi(self._vmis.get(key))
 
 
 def _indexed(

@@ -15,7 +15,6 @@ from controlplane.api.objects.decode import DecodeError, decode_vmi
 from controlplane.api.objects.phase import is_final
 from controlplane.api.objects.resources import Key
 from controlplane.engine.ports import Cache
-from controlplane.virt_handler.vmi.migration_source import is_user_pause_reported
 
 
 class PauseWaiter:
@@ -55,7 +54,7 @@ class PauseWaiter:
             return None
         if vmi is None or vmi.metadata.uid != uid or is_final(vmi.status.phase):
             return False
-        return True if is_user_pause_reported(vmi) else None
+        return True if vmi.is_user_pause_reported else None
 
     def _changed(self, key: Key, _before: bytes | None, __: bytes | None) -> None:
         for reported, uid in self._waiting.get(key, {}).items():

@@ -35,7 +35,6 @@ from controlplane.virt_handler.vmi.migration_source import (
     Seen,
     decide_migration_source,
     has_arrived_paused,
-    is_user_pause_reported,
 )
 from controlplane.virt_handler.vmi.status_conditions import (
     REPORT_AFTER_SECONDS,
@@ -273,7 +272,7 @@ def _leave(world: World, vmi: VirtualMachineInstance, launcher: Launcher, livene
             Seen(vmi=vmi, launcher=launcher, state=liveness.state, is_to_end=is_to_end, monotonic=world.monotonic)
         )
     is_begun = plan is not None and any(isinstance(step, BeginTransfer) for step in plan.steps)
-    if is_begun and is_paused_by_user(vmi, launcher.status) is not is_user_pause_reported(vmi):
+    if is_begun and is_paused_by_user(vmi, launcher.status) is not vmi.is_user_pause_reported:
         return None  # only the VMI tells the target of a user's pause: write the status first
     is_resumed = plan is not None and any(isinstance(step, Resume) for step in plan.steps)
     return Plan(requeue_after=pause) if is_resumed and (pause := _pause(world, launcher)) > 0 else plan

@@ -96,7 +96,7 @@ def _was_stopped(vmi: VirtualMachineInstance, status: LauncherStatus) -> bool:
     A guest that has run since then was paused for another reason.
     """
     migration, paused = vmi.status.migration_state, conditions.find(vmi.status.conditions, condition_types.PAUSED)
-    if status.has_gone_on or is_user_pause_reported(vmi):
+    if status.has_gone_on or vmi.is_user_pause_reported:
         return False
     is_paused_by_monitor = paused is not None and (paused.status, paused.reason) == (
         "True",
@@ -105,12 +105,6 @@ def _was_stopped(vmi: VirtualMachineInstance, status: LauncherStatus) -> bool:
     return is_paused_by_monitor or (
         migration is not None and migration.failed and migration.mode == STOPPED and _is_here(vmi, migration)
     )
-
-
-def is_user_pause_reported(vmi: VirtualMachineInstance) -> bool:
-    """Tell whether the VMI says that a user has paused its guest."""
-    paused = conditions.find(vmi.status.conditions, condition_types.PAUSED)
-    return paused is not None and (paused.status, paused.reason) == ("True", condition_types.PAUSED_BY_USER)
 
 
 def _is_here(vmi: VirtualMachineInstance, migration: MigrationState) -> bool:
@@ -233,7 +227,7 @@ def has_arrived_paused(vmi: VirtualMachineInstance | None, status: LauncherStatu
     state = status.state
     if vmi is None or state is None or state.life is not Life.PAUSED or status.has_gone_on:
         return False
-    return _has_arrived(vmi, status) and not is_sending(status) and not is_user_pause_reported(vmi)
+    return _has_arrived(vmi, status) and not is_sending(status) and not vmi.is_user_pause_reported
 
 
 def is_migrating_or_stopped(vmi: VirtualMachineInstance | None, status: LauncherStatus) -> bool:

@@ -19,7 +19,6 @@ from controlplane.virt_handler.vmi.migration_source import (
     has_arrived_paused,
     is_migrating_or_stopped,
     is_stopped_to_send,
-    is_user_pause_reported,
 )
 from controlplane.virt_handler.vmi.world import Launcher, LauncherStatus
 
@@ -46,7 +45,7 @@ def check_user_request(
     if state is None or observed is None or not is_up or not is_own(launcher, vmi_uid):
         return RequestCheck("VMI is not running")
     is_paused = is_paused_by_user(vmi, status)
-    if verb == "pause" and is_paused and vmi is not None and not is_user_pause_reported(vmi):
+    if verb == "pause" and is_paused and vmi is not None and not vmi.is_user_pause_reported:
         # An earlier request has paused the guest. Both requests wait for the condition.
         return RequestCheck(is_done=True)
     refusal = refuse(
@@ -74,7 +73,7 @@ def is_paused_by_user(vmi: VirtualMachineInstance | None, status: LauncherStatus
         return False
     if state.reason == "user" or status.is_paused_by_user is not None:
         return state.reason == "user" or status.is_paused_by_user is True
-    return vmi is not None and is_user_pause_reported(vmi)
+    return vmi is not None and vmi.is_user_pause_reported
 
 
 def user_pause_after(was_paused: bool | None, state: State | None) -> bool | None:

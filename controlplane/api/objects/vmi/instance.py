@@ -8,7 +8,9 @@ from __future__ import annotations
 from typing import Annotated, Any, ClassVar
 
 import msgspec
+from kubevirt_api.condition_types import PAUSED, PAUSED_BY_USER
 
+from controlplane.api.objects import conditions
 from controlplane.api.objects.meta import Node, Object
 from controlplane.api.objects.phase import RUNNING
 from controlplane.api.objects.resources import VIRTUAL_MACHINE_INSTANCE, Resource
@@ -179,6 +181,12 @@ class VirtualMachineInstance(Object, frozen=True, kw_only=True):
     """What runs. Does not change after creation."""
     status: VirtualMachineInstanceStatus = VirtualMachineInstanceStatus()
     """How far it got."""
+
+    @property
+    def is_user_pause_reported(self) -> bool:
+        """Whether its status says that a user has paused the guest."""
+        paused = conditions.find(self.status.conditions, PAUSED)
+        return paused is not None and (paused.status, paused.reason) == ("True", PAUSED_BY_USER)
 
     @property
     def has_run(self) -> bool:
