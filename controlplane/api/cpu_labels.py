@@ -8,8 +8,10 @@ A node that emulates has the labels of CPU models and boards only: no guest ther
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
+
+from controlplane.api.schema.bounds import LABEL_PART
+from controlplane.api.schema.patterns import matches
 
 HOST_MODEL, HOST_PASSTHROUGH = "host-model", "host-passthrough"
 MODEL = "cpu-model.node.kubevirt.io/"
@@ -28,7 +30,6 @@ PREFIXES = (MODEL, MIGRATION, FEATURE, OF_HOST, REQUIRED, VENDOR, MACHINE)
 PINNING = (MIGRATION, FEATURE, OF_HOST)
 """Labels in the node selector of a migrated guest's Pod. They describe the CPU that the guest started with."""
 _IS = "true"
-_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?", re.ASCII)
 
 
 class UnknownProcessorError(ValueError):
@@ -56,7 +57,7 @@ def label_processor(
         *(REQUIRED + name for name in required),
         OF_HOST + model,
         VENDOR + vendor,
-        *(MACHINE + name for name in machines if _NAME.fullmatch(name)),
+        *(MACHINE + name for name in machines if matches(LABEL_PART, name)),
     )
     return {name: _IS for name in sorted(keys) if not name.endswith("/")}
 
@@ -94,4 +95,4 @@ def needed_at_target(
 def of_model(model: str) -> dict[str, str]:
     """Return the label that the node of a guest with this CPU model must have; none if every processor will do."""
     is_named = model not in ("", HOST_MODEL, HOST_PASSTHROUGH)
-    return {MODEL + model: _IS} if is_named and _NAME.fullmatch(model) else {}
+    return {MODEL + model: _IS} if is_named and matches(LABEL_PART, model) else {}

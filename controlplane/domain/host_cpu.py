@@ -54,8 +54,8 @@ def read_emulated_cpu(capabilities: str) -> dict[str, Any]:
 
 def read_machines(capabilities: str, architecture: str) -> dict[str, list[str]]:
     """Return the boards that guests can have, by HostCpu's fields. capabilities: libvirt's, of the connection."""
-    arch = f"guest/arch[@name='{architecture}']"
-    found = [*_parse(capabilities).findall(f"{arch}/machine"), *_parse(capabilities).findall(f"{arch}/domain/machine")]
+    root, arch = _parse(capabilities), f"guest/arch[@name='{architecture}']"
+    found = [*root.findall(f"{arch}/machine"), *root.findall(f"{arch}/domain/machine")]
     deprecated = [machine for machine in found if machine.get("deprecated") == "yes"]
     return {
         "machines": _names([name for machine in found for name in (machine.text or "", machine.get("canonical", ""))]),

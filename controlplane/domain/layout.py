@@ -35,11 +35,11 @@ REPORT = "report.json"
 
 GUEST_SOCKETS: dict[str, tuple[str, ...]] = {"serial": ("serial0.sock",), "vnc": ("vnc.sock",)}
 """Path components below RUN: where QEMU serves the serial console and the screen."""
-SERIAL_SOCKET = f"{RUN}/serial0.sock"
+SERIAL_SOCKET = "/".join((RUN, *GUEST_SOCKETS["serial"]))
 SERIAL_LOG = f"{RUN}/serial0.log"
 PROBE_SOCKET = f"{RUN}/probe.sock"
 """Where the launcher answers probes."""
-VNC_SOCKET = f"{RUN}/vnc.sock"
+VNC_SOCKET = "/".join((RUN, *GUEST_SOCKETS["vnc"]))
 MIGRATION_DIRECTORY = "mig"
 """Below RUN: directory of MIGRATION_SOCKETS, to which QEMU connects at the source, and listens at the target."""
 

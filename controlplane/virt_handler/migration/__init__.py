@@ -9,5 +9,4 @@ source_exit       detects that the guest has left the source
 incoming_tunnels  the target's side: one tunnel_server for each migration
 handshake         the first line of a connection
 peer              certificates of both ends
-loop_thread       the thread and event loop in which byte_copy runs
 """

@@ -13,7 +13,7 @@ from collections.abc import Collection, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from kubevirt_api.names import SCHEDULABLE
+from kubevirt_api.names import CONTROL_PLANE_ROLE, RESERVING_TAINTS, SCHEDULABLE
 
 from controlplane.api.cpu_labels import label_processor, of_processor
 from controlplane.api.timestamps import format_timestamp
@@ -30,19 +30,13 @@ HEARTBEAT = "kubevirt.io/heartbeat"
 """Annotation for upstream's tools: when virt-handler began to serve this node."""
 
 
-CONTROL_PLANE = "node-role.kubernetes.io/control-plane"
-"""Label of a control-plane node."""
-RESERVING = (CONTROL_PLANE, "node-role.kubernetes.io/master")
-"""Keys of the taints that reserve such a node; OpenShift has the second. The role knows the same."""
-
-
 def is_for_control_plane(node: Mapping[str, Any]) -> bool:
     """Tell whether a Node is reserved for the cluster's control plane. Tenants can tolerate the taint."""
     labels, taints = node.get("metadata", {}).get("labels") or {}, node.get("spec", {}).get("taints") or ()
     is_reserved = any(
-        taint.get("key") in RESERVING and taint.get("effect") in ("NoSchedule", "NoExecute") for taint in taints
+        taint.get("key") in RESERVING_TAINTS and taint.get("effect") in ("NoSchedule", "NoExecute") for taint in taints
     )
-    return CONTROL_PLANE in labels and is_reserved
+    return CONTROL_PLANE_ROLE in labels and is_reserved
 
 
 def serving_patch(

@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-ROLE = "node-role.kubernetes.io/control-plane"
-RESERVING = (ROLE, "node-role.kubernetes.io/master")
-"""Keys of the taints that reserve a control-plane node; OpenShift has the second. virt-handler knows the same."""
+from ..kubevirt_api.names import CONTROL_PLANE_ROLE, RESERVING_TAINTS
+
 _BLOCKING = ("NoSchedule", "NoExecute")
 _TEMPORARY = "node.kubernetes.io/"
 """Taints of this domain follow the condition of a node and do not decide where a Pod belongs."""
@@ -34,14 +33,14 @@ def kept_control_plane_nodes(
 
 def _is_reserved(node: Object) -> bool:
     taints = (node.get("spec") or {}).get("taints") or ()
-    return any(taint.get("key") in RESERVING and taint.get("effect") in _BLOCKING for taint in taints)
+    return any(taint.get("key") in RESERVING_TAINTS and taint.get("effect") in _BLOCKING for taint in taints)
 
 
 def _is_fit(node: Object, selector: Mapping[str, str], tolerations: Sequence[Object]) -> bool:
     labels = node["metadata"].get("labels") or {}
     taints = (node.get("spec") or {}).get("taints") or ()
     return (
-        ROLE in labels
+        CONTROL_PLANE_ROLE in labels
         and all(labels.get(key) == value for key, value in selector.items())
         and all(_is_tolerated(taint, tolerations) for taint in taints)
     )

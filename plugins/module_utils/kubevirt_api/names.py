@@ -31,6 +31,10 @@ VM_NAME = "vm.kubevirt.io/name"
 """On launcher Pods: the guest's host name. Deprecated."""
 SCHEDULABLE = "kubevirt.io/schedulable"
 """On Nodes: "true" where machines can run."""
+CONTROL_PLANE_ROLE = "node-role.kubernetes.io/control-plane"
+"""On the nodes of the cluster's control plane."""
+RESERVING_TAINTS = (CONTROL_PLANE_ROLE, "node-role.kubernetes.io/master")
+"""Keys of the taints that reserve such a node; OpenShift has the second."""
 QUARANTINED = "virtops.kubevirt/quarantined"
 """On Nodes: the node is in quarantine. A time such as 20260131T120000Z: set by virt-controller, valid until then."""
 

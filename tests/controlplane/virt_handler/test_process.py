@@ -15,7 +15,7 @@ from urllib.parse import parse_qs
 
 import aiohttp
 import pytest
-from kubevirt_api.names import CONTROL_PLANE_IMAGE, LAUNCHER_ROLE, ROLE, SCHEDULABLE
+from kubevirt_api.names import CONTROL_PLANE_IMAGE, CONTROL_PLANE_ROLE, LAUNCHER_ROLE, ROLE, SCHEDULABLE
 from msgspec.structs import replace as replace_struct
 
 from controlplane.api.objects.lease import lease_name
@@ -49,7 +49,7 @@ from controlplane.links.node.messages import HostCpu, KvmFinding, NodeState
 from controlplane.tls.certificates import KeyPair, Subject, issue
 from controlplane.tls.contexts import VIRT_API_CLIENT, client_context, role_uri
 from controlplane.virt_handler import __main__ as virt_handler
-from controlplane.virt_handler.node.labels import CONTROL_PLANE, KVM_USABLE
+from controlplane.virt_handler.node.labels import KVM_USABLE
 from controlplane.virt_handler.vmi.reconciler import VmiReconciler
 from controlplane.virt_handler.vmi.world import World
 from tests.controlplane.asked_over_http import accepts_tls_1_2, fetch, free_port
@@ -208,8 +208,8 @@ async def test_the_image_annotation_is_written_once_virt_handler_serves(stage: S
 
 async def test_a_control_plane_node_is_unschedulable(stage: Stage) -> None:
     """A tenant can set tolerations."""
-    taints = [{"key": CONTROL_PLANE, "effect": "NoSchedule"}]
-    stage.api.set(NODE, NODE_KEY, {"metadata": {"labels": {CONTROL_PLANE: ""}}, "spec": {"taints": taints}})
+    taints = [{"key": CONTROL_PLANE_ROLE, "effect": "NoSchedule"}]
+    stage.api.set(NODE, NODE_KEY, {"metadata": {"labels": {CONTROL_PLANE_ROLE: ""}}, "spec": {"taints": taints}})
     async with stage.running():
         await stage.virt_node.offer.update(NodeState(KvmFinding(is_usable=True)))
         await stage.until(lambda: SCHEDULABLE in stage.node["metadata"]["labels"])
