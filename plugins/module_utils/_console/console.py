@@ -18,7 +18,7 @@ from .._client.errors import ApiError, BadArgument, NotFound, TimedOut
 from .._client.messages import Messages
 from .._client.transport import TIMEOUT_SECONDS
 from .._client.websocket import WebSocket, opened
-from ..kubevirt_api.names import CREATED_BY
+from .._vm import kinds
 from . import transcript
 from .dialogue import Dialogue, Step
 
@@ -58,15 +58,13 @@ def run(params: dict[str, Any], api: Api, *, check_mode: bool, diff: bool) -> di
         if params.get(option) is not None and params[option] < 1:
             raise BadArgument(f"{option} is {params[option]}; give 1 or more")
     steps = [Step(number, options) for number, options in enumerate(params.get("steps") or ())]
-    instances = Resource("kubevirt.io/v1", "virtualmachineinstances", "VirtualMachineInstance", params["namespace"])
+    instances = kinds.instances(params["namespace"])
     result: dict[str, Any] = {"changed": any(step.sent is not None for step in steps)}
     if params.get("log_lines") or params.get("log_since"):
         result["log"] = _read_log(api, instances, params)
     if not steps or check_mode:
         return {**result, "transcript": "", "steps": []}
-    consoles = Resource(
-        "subresources.kubevirt.io/v1", "virtualmachineinstances", "VirtualMachineInstance", params["namespace"]
-    )
+    consoles = kinds.operations(kinds.VMI, params["namespace"])
     messages = Messages(_open(api, consoles, params["name"], params["timeout"]))
     try:
         dialogue = Dialogue(messages, instances.title(params["name"]))
@@ -94,9 +92,9 @@ def _read_log(api: Api, instances: Resource, params: dict[str, Any]) -> list[str
     if instance is None:
         raise NotFound(f"there is no {instances.title(params['name'])}: its log is kept with its Pod", status=404)
     active = (instance.get("status") or {}).get("activePods") or {}
-    pods = Resource("v1", "pods", "Pod", params["namespace"])
-    label = f"{CREATED_BY}={instance['metadata'].get('uid')}"
-    pod = next((pod for pod in api.list(pods, labels=label) if pod["metadata"].get("uid") in active), None)
+    pods = kinds.pods(params["namespace"])
+    launchers = api.list(pods, labels=kinds.launchers(instance))
+    pod = next((pod for pod in launchers if pod["metadata"].get("uid") in active), None)
     if pod is None:
         return []
     names = [container.get("name") for container in pod["spec"].get("containers") or ()]

@@ -5,6 +5,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from .._client.api import Resource
 from ..kubevirt_api import names
 from .field_path import Path
@@ -115,6 +118,11 @@ def operations(kind: Kind, namespace: str) -> Resource:
 def pods(namespace: str) -> Resource:
     """Return the kind Pod."""
     return Resource("v1", "pods", "Pod", namespace)
+
+
+def launchers(instance: Mapping[str, Any]) -> str:
+    """Return the label selector of the Pods of an instance."""
+    return f"{names.CREATED_BY}={instance['metadata'].get('uid')}"
 
 
 def nodes() -> Resource:

@@ -14,7 +14,7 @@ from typing import Any
 
 from ..._client.api import Api, Resource
 from ..._client.errors import REASON_LIMIT, VirtError, cut
-from ...kubevirt_api import desired, names, phases, predicates, run_strategies
+from ...kubevirt_api import desired, phases, predicates, run_strategies
 from .. import kinds
 from ..write import removal
 from . import no_node
@@ -50,8 +50,7 @@ def explain(api: Api, obj: Object | None, namespace: str, name: str, kind: str =
         instance, read_error = None, error.message
     pods: list[Object] = []
     if instance is not None:
-        label = f"{names.CREATED_BY}={instance['metadata'].get('uid')}"
-        pods = list_or_nothing(api, kinds.pods(namespace), labels=label)
+        pods = list_or_nothing(api, kinds.pods(namespace), labels=kinds.launchers(instance))
     events = warnings(api, namespace, [name, *(pod["metadata"]["name"] for pod in pods)])
     status = (obj or {}).get("status") or {}
     return {

@@ -11,7 +11,6 @@ from typing import Any
 from ..._client.api import Api
 from ..._client.errors import VirtError
 from ..._client.waiter import Stuck
-from ...kubevirt_api import names
 from ...kubevirt_api.predicates import is_ready
 from .. import kinds
 from ..field_path import value_at
@@ -77,10 +76,8 @@ class Search:
         kind = kinds.VM if machine.get("kind") == kinds.VM.name else kinds.VMI
         spec = value_at(machine, kind.machine) or {}
         requests = no_node.requests_of_machine(spec)
-        uid = machine["metadata"].get("uid")
-        if kind is kinds.VMI and uid:
-            label = f"{names.CREATED_BY}={uid}"
-            pods = diagnose.list_or_nothing(self._api, kinds.pods(self._namespace), labels=label)
+        if kind is kinds.VMI and machine["metadata"].get("uid"):
+            pods = diagnose.list_or_nothing(self._api, kinds.pods(self._namespace), labels=kinds.launchers(machine))
             requests = next((no_node.requests_of_pod(pod) for pod in pods if stuck.is_unschedulable(pod)), requests)
         return no_node.reason(requests, no_node.selector_of(spec), self._all_nodes())
 

@@ -27,7 +27,7 @@ PACKAGES: dict[str, set[str]] = {
     "_vm": {"_client", "kubevirt_api"},
     "_migration": {"_client", "_vm", "kubevirt_api"},
     "_service": {"_client", "_vm", "kubevirt_api"},
-    "_console": {"_client", "kubevirt_api"},
+    "_console": {"_client", "_vm"},
 }
 """What each package may import."""
 VM_LAYERS = (
