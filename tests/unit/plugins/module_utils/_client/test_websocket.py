@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 
@@ -17,6 +15,8 @@ from ansible_collections.virtops.kubevirt.plugins.module_utils._client.api impor
 from ansible_collections.virtops.kubevirt.plugins.module_utils._client.endpoint import Endpoint
 from ansible_collections.virtops.kubevirt.plugins.module_utils._client.errors import ApiError, NotFound, Unavailable
 from ansible_collections.virtops.kubevirt.plugins.module_utils._client.transport import Transport
+
+from tests.support import http_server
 
 PLAIN = "plain.kubevirt.io"
 PATH = "/apis/subresources.kubevirt.io/v1/namespaces/default/virtualmachineinstances/web"
@@ -57,25 +57,10 @@ async def tell(request: web.Request) -> web.Response:
 
 @contextmanager
 def serving() -> Iterator[Api]:
-    app = web.Application()
-    routes = {"console": echo, "vnc": other_protocol, "usbredir": impostor, "portforward": refuse, "sev": tell}
-    app.add_routes([web.get(f"{PATH}/{name}", handler) for name, handler in routes.items()])
-    loop = asyncio.new_event_loop()
-    runner = web.AppRunner(app, handle_signals=False)
-    loop.run_until_complete(runner.setup())
-    site = web.TCPSite(runner, "127.0.0.1", 0)
-    loop.run_until_complete(site.start())
-    thread = threading.Thread(target=loop.run_forever)
-    thread.start()
-    api = Api(Transport(Endpoint(server=site.name)))
-    try:
+    handlers = {"console": echo, "vnc": other_protocol, "usbredir": impostor, "portforward": refuse, "sev": tell}
+    routes = {f"{PATH}/{name}": handler for name, handler in handlers.items()}
+    with http_server.serving(routes) as url, closing(Api(Transport(Endpoint(server=url)))) as api:
         yield api
-    finally:
-        api.close()
-        asyncio.run_coroutine_threadsafe(runner.cleanup(), loop).result()
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join()
-        loop.close()
 
 
 @pytest.fixture(name="api")

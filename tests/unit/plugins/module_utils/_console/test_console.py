@@ -5,9 +5,8 @@
 
 from __future__ import annotations
 
-import asyncio
-import threading
 from collections.abc import Iterator
+from contextlib import closing
 from typing import Any
 
 import pytest
@@ -23,6 +22,8 @@ from ansible_collections.virtops.kubevirt.plugins.module_utils._client.errors im
 )
 from ansible_collections.virtops.kubevirt.plugins.module_utils._client.transport import Transport
 from ansible_collections.virtops.kubevirt.plugins.module_utils._console import console
+
+from tests.support import http_server
 
 NAMESPACE = "/apis/{}/v1/namespaces/default"
 INSTANCE = NAMESPACE.format("kubevirt.io") + "/virtualmachineinstances/web"
@@ -86,28 +87,14 @@ def server() -> Server:
 
 @pytest.fixture
 def api(server: Server) -> Iterator[Api]:
-    app = web.Application()
     routes = {
         CONSOLE: server.console,
         INSTANCE: server.read,
         PODS: server.pods,
         f"{PODS}/launcher/log": server.log,
     }
-    app.add_routes([web.get(path, handler) for path, handler in routes.items()])
-    loop = asyncio.new_event_loop()
-    runner = web.AppRunner(app, handle_signals=False)
-    loop.run_until_complete(runner.setup())
-    site = web.TCPSite(runner, "127.0.0.1", 0)
-    loop.run_until_complete(site.start())
-    thread = threading.Thread(target=loop.run_forever)
-    thread.start()
-    api = Api(Transport(Endpoint(server=site.name)))
-    yield api
-    api.close()
-    asyncio.run_coroutine_threadsafe(runner.cleanup(), loop).result()
-    loop.call_soon_threadsafe(loop.stop)
-    thread.join()
-    loop.close()
+    with http_server.serving(routes) as url, closing(Api(Transport(Endpoint(server=url)))) as api:
+        yield api
 
 
 def run(api: Api, *, check_mode: bool = False, **options: Any) -> dict[str, Any]:
