@@ -12,7 +12,7 @@ description:
   - Sends lines to the serial console of a VirtualMachineInstance, and waits for patterns in what the guest prints. The guest
     needs neither a network nor an agent.
   - Reads what the guest has printed before, from the log of its Pod.
-  - A console has one session. Opening it ends the session of another user, who is told so.
+  - A console has one session. Opening it ends the session of another user, whose client gets the reason.
 author:
   - virtops.kubevirt contributors (@virtops)
 extends_documentation_fragment:

@@ -82,7 +82,7 @@ async def test_a_late_launcher_is_left_out_and_asked_again_after_growing_pauses(
     await stage.read()
     stage.clock.seconds += LATE_FIRST_SECONDS
     slow.hangs = False
-    assert await stage.read() == {"web", "slow"}, "the pauses begin anew"
+    assert await stage.read() == {"web", "slow"}, "the next pause is the first again"
 
 
 async def test_late_launchers_do_not_take_the_time_of_the_others_twice(monkeypatch: pytest.MonkeyPatch) -> None:

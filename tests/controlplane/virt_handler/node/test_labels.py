@@ -129,7 +129,7 @@ def test_a_node_offers_what_is_allocatable(allocatable: dict[str, str] | None, e
 
 
 def test_labels_that_an_administrator_keeps_are_not_touched() -> None:
-    """As upstream: whoever sets the annotation changes the labels by hand."""
+    """As upstream: with the annotation an administrator sets the labels."""
     kept = a_node({"cpu-model.node.kubevirt.io/fake": "true"}, {"node-labeller.kubevirt.io/skip-node": ""})
     assert processor_labels(kept, HostCpu(model="EPYC", machines=("q35",))) == {}
 
