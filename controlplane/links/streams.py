@@ -10,7 +10,8 @@ close frame says why a stream ends; virt-api passes it on to the client.
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, TypeVar
 
 import msgspec
 
@@ -24,6 +25,10 @@ OPENING_LIMIT_BYTES = 4 * 1024
 USER_LIMIT = 256
 CHUNK_BYTES = 32 * 1024
 """Bytes that are read from a guest, and sent in one message."""
+STALL_SECONDS: Mapping[GuestDevice, float] = {"serial": 1.0, "vnc": 30.0}
+"""How long a client may read nothing while the guest has more for it than the buffers hold. A guest waits when its
+serial port is connected and nobody reads; its log has what the client missed. QEMU sends a screen when the client asks.
+"""
 REASON_LIMIT_BYTES = 123
 """Of the text in a close frame, by RFC 6455."""
 
@@ -40,7 +45,7 @@ TOO_SLOW = 4003
 FORBIDDEN = 4004
 """Close code: the user may not use the device any more."""
 REPLACED = 4005
-"""Close code: the VirtualMachineInstance was deleted or made anew."""
+"""Close code: the VirtualMachineInstance was deleted, or another one has its name."""
 
 
 class OpenStream(msgspec.Struct, frozen=True, tag=True, omit_defaults=True):
@@ -58,6 +63,7 @@ class StreamOpened(msgspec.Struct, frozen=True, tag=True):
     """The device is connected."""
 
 
+Message = TypeVar("Message")
 _encoder = msgspec.json.Encoder()
 _opening: msgspec.json.Decoder[OpenStream] = msgspec.json.Decoder(OpenStream)
 _answer: msgspec.json.Decoder[StreamOpened | NotDone] = msgspec.json.Decoder(StreamOpened | NotDone)
@@ -70,22 +76,21 @@ def encode(message: OpenStream | StreamOpened | NotDone) -> str:
 
 def read_opening(text: str) -> OpenStream:
     """Decode virt-api's first message. LinkError."""
-    if len(text) > OPENING_LIMIT_BYTES:
-        raise LinkError(f"a message of more than {OPENING_LIMIT_BYTES} bytes")
-    try:
-        return _opening.decode(text)
-    except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
-        raise LinkError(f"not a request for a stream: {error}") from error
+    return _read(_opening, text)
 
 
 def read_answer(text: str) -> StreamOpened | NotDone:
     """Decode virt-handler's first message. LinkError."""
+    return _read(_answer, text)
+
+
+def _read(decoder: msgspec.json.Decoder[Message], text: str) -> Message:
     if len(text) > OPENING_LIMIT_BYTES:
         raise LinkError(f"a message of more than {OPENING_LIMIT_BYTES} bytes")
     try:
-        return _answer.decode(text)
+        return decoder.decode(text)
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
-        raise LinkError("not a response to a request for a stream") from error
+        raise LinkError(f"not a first message of a stream: {error}") from error
 
 
 def close_reason(text: str) -> bytes:

@@ -8,5 +8,4 @@ preconditions     what a stream requires of a VMI
 origin            which web pages may open a stream
 handler_streams   the far end at virt-handler: console and screen
 guest_ports       the far end at the guest's network: TCP and UDP
-relay             copies between client and far end
 """

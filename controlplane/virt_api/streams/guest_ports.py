@@ -21,10 +21,10 @@ from controlplane.api.objects.pod import Pod
 from controlplane.api.objects.resources import POD
 from controlplane.kube.client import Client, Selection
 from controlplane.links.handler import Guest
-from controlplane.links.streams import CHUNK_BYTES, ENDED, LOST
+from controlplane.links.relay import Close, SocketEnd
+from controlplane.links.streams import CHUNK_BYTES, LOST
 from controlplane.tls.contexts import Address
 from controlplane.virt_api.streams.preconditions import StreamRefusedError
-from controlplane.virt_api.streams.relay import Close
 
 DIAL_SECONDS = 10.0
 STALL_SECONDS = 60.0
@@ -58,46 +58,18 @@ async def find_address(client: Client, namespace: str, guest: Guest, is_allowed:
     return address
 
 
-async def open_port(address: str, port: int, protocol: Protocol) -> TcpPort | UdpPort:
+async def open_port(address: str, port: int, protocol: Protocol) -> SocketEnd | UdpPort:
     """Connect to a port of the guest. StreamRefusedError."""
     try:
         async with asyncio.timeout(DIAL_SECONDS):
             if protocol == "tcp":
-                return TcpPort(*await asyncio.open_connection(address, port, limit=CHUNK_BYTES))
+                return SocketEnd(*await asyncio.open_connection(address, port, limit=CHUNK_BYTES), STALL_SECONDS)
             loop = asyncio.get_running_loop()
             _unused, datagrams = await loop.create_datagram_endpoint(UdpPort, remote_addr=(address, port))
             return datagrams
     except (OSError, TimeoutError) as error:
         why = "nothing listens there" if isinstance(error, ConnectionRefusedError) else "the guest does not answer"
         raise StreamRefusedError(500, f"cannot connect to port {port} of the guest: {why}") from error
-
-
-class TcpPort:
-    """A TCP connection to the guest."""
-
-    stall_seconds = STALL_SECONDS
-
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        writer.transport.set_write_buffer_limits(high=CHUNK_BYTES)
-        self._reader = reader
-        self._writer = writer
-
-    async def receive(self) -> bytes | Close:
-        try:
-            data = await self._reader.read(CHUNK_BYTES)
-        except OSError:
-            return Close(LOST, "the guest has reset the connection")
-        return data or Close(ENDED, "the guest has closed the connection")
-
-    async def send(self, data: bytes) -> None:
-        try:
-            self._writer.write(data)
-            await self._writer.drain()
-        except OSError:
-            pass  # receive says why
-
-    async def close(self) -> None:
-        self._writer.transport.abort()
 
 
 class UdpPort(asyncio.DatagramProtocol):

@@ -20,13 +20,11 @@ from controlplane.http_server.websocket import CLOSE_SECONDS, MESSAGE_LIMIT_BYTE
 from controlplane.links import streams as link
 from controlplane.links.handler import LinkError, NotDone, server_name
 from controlplane.links.node.messages import GuestDevice
+from controlplane.links.relay import Close
 from controlplane.links.streams import ENDED, LOST, MOVED, REPLACED, TAKEN_OVER, TOO_SLOW, OpenStream
 from controlplane.virt_api.streams.preconditions import StreamRefusedError
-from controlplane.virt_api.streams.relay import Close
 from controlplane.virt_api.subresources.handler_client import CONNECT_SECONDS, HandlerClient, NotSentError
 
-STALL_SECONDS: dict[GuestDevice, float] = {"serial": 1.0, "vnc": 30.0}
-"""A guest waits when its serial port is connected and nobody reads."""
 _CODES = {"absent": 404, "refused": 400, "busy": 503, "lost": 500, "overdue": 500}
 _ENDS = frozenset({ENDED, LOST, TAKEN_OVER, MOVED, TOO_SLOW, REPLACED})
 
@@ -35,7 +33,7 @@ class HandlerStream:
     """An open stream to a virt-handler."""
 
     def __init__(self, websocket: aiohttp.ClientWebSocketResponse, device: GuestDevice) -> None:
-        self.stall_seconds = STALL_SECONDS[device]
+        self.stall_seconds = link.STALL_SECONDS[device]
         self._websocket = websocket
 
     async def receive(self) -> bytes | Close:

@@ -8,9 +8,6 @@ Upstream's clients repeat a request for a console that was answered 400 until th
 
 from __future__ import annotations
 
-from kubevirt_api.condition_types import PAUSED, PAUSED_BY_USER
-
-from controlplane.api.objects import conditions
 from controlplane.api.objects.phase import FAILED, RUNNING
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.links.handler import Guest
@@ -43,8 +40,7 @@ def guest_with(device: GuestDevice, vmi: VirtualMachineInstance) -> Guest:
 def guest_with_network(vmi: VirtualMachineInstance) -> Guest:
     """Return the guest of a VMI whose ports can be reached. StreamRefusedError."""
     guest = _running_guest(vmi)
-    paused = conditions.find(vmi.status.conditions, PAUSED)
-    if paused is not None and (paused.status, paused.reason) == ("True", PAUSED_BY_USER):
+    if vmi.is_user_pause_reported:
         raise StreamRefusedError(409, "it is paused; unpause it first")
     if not vmi.status.interfaces:
         raise StreamRefusedError(400, "it has no network interface in its status (yet)")

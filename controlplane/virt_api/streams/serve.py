@@ -27,6 +27,7 @@ from controlplane.http_server.websocket import NotAWebSocketError, accept_websoc
 from controlplane.kube.access_review import User, review_access
 from controlplane.kube.client import Client
 from controlplane.links.node.messages import GuestDevice
+from controlplane.links.relay import Close, FarEnd, relay
 from controlplane.links.streams import FORBIDDEN, USER_LIMIT, OpenStream, close_reason
 from controlplane.virt_api.http.response import Response, api_failure, conflict, failure, not_found
 from controlplane.virt_api.http.routes import VM, SubresourceRoute
@@ -34,7 +35,6 @@ from controlplane.virt_api.streams.guest_ports import find_address, open_port, p
 from controlplane.virt_api.streams.handler_streams import open_handler_stream
 from controlplane.virt_api.streams.origin import is_allowed_origin
 from controlplane.virt_api.streams.preconditions import StreamRefusedError, guest_with, guest_with_network
-from controlplane.virt_api.streams.relay import Close, FarEnd, relay
 from controlplane.virt_api.subresources.dispatch import forbidden
 from controlplane.virt_api.subresources.handler_client import HandlerClient
 

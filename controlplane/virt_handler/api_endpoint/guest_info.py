@@ -14,41 +14,32 @@ from typing import Protocol
 
 from controlplane.api.objects.pod import sanitize
 from controlplane.domain.guest_details import COMMANDS, read_details
-from controlplane.links.handler import DETAILS_LIMIT_BYTES, Answer, Details, Guest, Inquire, NotDone
-from controlplane.virt_handler.vmi.liveness import is_own
+from controlplane.links.handler import DETAILS_LIMIT_BYTES, Answer, Details, Inquire, NotDone
+from controlplane.virt_handler.launchers.of_guest import Launchers, LauncherSession, absent, find_session
 from controlplane.virt_handler.vmi.ports import NoContact, VerbRefused
-from controlplane.virt_handler.vmi.world import Launcher
 
 log = logging.getLogger(__name__)
 
 
-class AgentSession(Protocol):
+class AgentSession(LauncherSession, Protocol):
     """A launcher whose guest agent can be queried."""
-
-    def launcher(self) -> Launcher: ...
 
     async def inquire(self, commands: Sequence[str]) -> Mapping[str, str]:
         """VerbRefused, NoContact."""
 
 
-class Launchers(Protocol):
-    """The launchers of this node."""
-
-    def session(self, pod_uid: str) -> AgentSession | None: ...
-
-
 class GuestInfo:
     """Handles links.handler.Inquire."""
 
-    def __init__(self, node: str, launchers: Launchers) -> None:
+    def __init__(self, node: str, launchers: Launchers[AgentSession]) -> None:
         self._node = node
         self._launchers = launchers
 
     async def answer(self, request: Inquire) -> Answer:
         """Query the agent. Cancelling this call does not cancel a query that was sent."""
-        session = self._find(request.guest)
+        session = find_session(self._node, self._launchers, request.guest)
         if session is None:
-            return NotDone("absent", f"node {self._node} has no launcher of this VirtualMachineInstance")
+            return absent(self._node)
         try:
             responses = await session.inquire(COMMANDS[request.about])
         except VerbRefused as error:
@@ -60,9 +51,3 @@ class GuestInfo:
             )
             return NotDone("lost", sanitize(str(error)))
         return Details(read_details(responses, DETAILS_LIMIT_BYTES))
-
-    def _find(self, guest: Guest) -> AgentSession | None:
-        session = self._launchers.session(guest.pod_uid)
-        if guest.node != self._node or session is None or not is_own(session.launcher(), guest.vmi_uid):
-            return None
-        return session

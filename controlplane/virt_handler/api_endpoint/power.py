@@ -14,17 +14,17 @@ import asyncio
 import logging
 from typing import Protocol
 
-from controlplane.api.objects.decode import DecodeError, decode_vmi
+from controlplane.api.objects.decode import readable_vmi
 from controlplane.api.objects.pod import sanitize
 from controlplane.api.objects.resources import Key
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.engine.errors import ApiError
 from controlplane.engine.ports import Cache, Clock
 from controlplane.hypervisor.cpu_quota import TokenBucket
-from controlplane.links.handler import Answer, Done, Guest, NotDone, Power, Verb
+from controlplane.links.handler import Answer, Done, NotDone, Power, Verb
 from controlplane.virt_handler.api_endpoint.pause_waiter import PauseWaiter
+from controlplane.virt_handler.launchers.of_guest import Launchers, LauncherSession, absent, find_session
 from controlplane.virt_handler.vmi.events import RecordEvent, reference, user_request_event
-from controlplane.virt_handler.vmi.liveness import is_own
 from controlplane.virt_handler.vmi.ports import Busy, NoContact, VerbRefused
 from controlplane.virt_handler.vmi.world import Launcher
 
@@ -34,25 +34,19 @@ _EVENT_BURST, _EVENT_RATE = 60, 0.5
 """Token bucket of Events: its size, and its refill per second. A user can send any number of requests."""
 
 
-class UserRequestSession(Protocol):
+class UserRequestSession(LauncherSession, Protocol):
     """A launcher that executes user requests."""
-
-    def launcher(self) -> Launcher: ...
 
     async def execute_user_request(self, verb: Verb, vmi: VirtualMachineInstance | None, *, thaw_after: int) -> None:
         """Busy, VerbRefused, NoContact."""
 
 
-class Launchers(Protocol):
-    """The launchers of this node."""
-
-    def session(self, pod_uid: str) -> UserRequestSession | None: ...
-
-
 class PowerRequests:
     """Handles links.handler.Power."""
 
-    def __init__(self, node: str, launchers: Launchers, vmis: Cache, clock: Clock, record_event: RecordEvent) -> None:
+    def __init__(
+        self, node: str, launchers: Launchers[UserRequestSession], vmis: Cache, clock: Clock, record_event: RecordEvent
+    ) -> None:
         self._node = node
         self._launchers = launchers
         self._vmis = vmis
@@ -64,9 +58,9 @@ class PowerRequests:
 
     async def answer(self, request: Power) -> Answer:
         """Execute a request. Cancelling this call does not cancel a request that has begun."""
-        session = self._find(request.guest)
+        session = find_session(self._node, self._launchers, request.guest)
         if session is None:
-            return NotDone("absent", f"node {self._node} has no launcher of this VirtualMachineInstance")
+            return absent(self._node)
         launcher = session.launcher()
         extra = {"verb": request.verb, "key": str(launcher.pod.vmi_key), "uid": request.guest.vmi_uid}
         try:
@@ -101,16 +95,6 @@ class PowerRequests:
         except ApiError as error:
             log.warning("cannot record an Event", extra={"verb": verb, "error": str(error)})
 
-    def _find(self, guest: Guest) -> UserRequestSession | None:
-        session = self._launchers.session(guest.pod_uid)
-        if guest.node != self._node or session is None or not is_own(session.launcher(), guest.vmi_uid):
-            return None
-        return session
-
     def _cached_vmi(self, key: Key | None, uid: str) -> VirtualMachineInstance | None:
-        raw = None if key is None else self._vmis.get(key)
-        try:
-            vmi = None if raw is None else decode_vmi(raw)
-        except DecodeError:
-            return None
+        vmi = None if key is None else readable_vmi(self._vmis.get(key))
         return vmi if vmi is not None and vmi.metadata.uid == uid else None

@@ -4,8 +4,7 @@
 """Copies bytes between virt-api and a guest's device: one session for each device, in the endpoint's thread.
 
 A guest waits when its serial port is connected and nobody reads. So a session whose client does not take what the
-guest wrote is ended after a second, and the log has what the client missed. A screen may wait longer: QEMU sends what
-is there when the client asks.
+guest wrote is ended (links.streams.STALL_SECONDS).
 """
 
 from __future__ import annotations
@@ -14,19 +13,20 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Coroutine
-from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
-from aiohttp import WSMsgType, web
+from aiohttp import web
 
-from controlplane.links.handler import Guest, LinkError, NotDone
+from controlplane.links.handler import Guest, LinkError, NotDone, bounded_text
 from controlplane.links.node.messages import GuestDevice
+from controlplane.links.relay import Close, SocketEnd, relay
 from controlplane.links.streams import (
     CHUNK_BYTES,
     LOST,
+    STALL_SECONDS,
     TAKEN_OVER,
-    TOO_SLOW,
     OpenStream,
     StreamOpened,
     close_reason,
@@ -34,7 +34,7 @@ from controlplane.links.streams import (
     read_opening,
 )
 from controlplane.virt_handler.launchers.ports import LauncherSocket
-from controlplane.virt_handler.streams.guest_sockets import End, StreamRefused
+from controlplane.virt_handler.streams.guest_sockets import StreamRefused
 
 log = logging.getLogger(__name__)
 
@@ -42,9 +42,6 @@ SESSIONS = 128
 """Open sessions of this node."""
 FIRST_MESSAGE_SECONDS = 5.0
 CONNECT_SECONDS = 5.0
-STALL_SECONDS: dict[GuestDevice, float] = {"serial": 1.0, "vnc": 30.0}
-"""How long a client may read nothing while the guest has more for it than the buffers hold."""
-
 Home = Callable[[Coroutine[Any, Any, Any]], Awaitable[Any]]
 """Runs a coroutine in the main loop."""
 
@@ -55,7 +52,7 @@ class Sockets(Protocol):
     async def open(self, opening: OpenStream) -> LauncherSocket:
         """StreamRefused."""
 
-    def explain_end(self, guest: Guest) -> End: ...
+    async def explain_end(self, guest: Guest) -> Close: ...
 
 
 @dataclass(slots=True, eq=False)
@@ -64,12 +61,12 @@ class Session:
 
     websocket: web.WebSocketResponse
     opening: OpenStream
-    end: asyncio.Future[End]
+    end: asyncio.Future[Close]
     """Set to end the session from outside."""
     closed: asyncio.Event
     """The device is not connected any more."""
 
-    def end_with(self, end: End) -> None:
+    def end_with(self, end: Close) -> None:
         if not self.end.done():
             self.end.set_result(end)
 
@@ -116,7 +113,9 @@ class StreamSessions:
         """Open the socket, and take the device over from its former session. StreamRefused."""
         place = _place(session.opening)
         if place not in self._sessions and len(self._sessions) >= SESSIONS:
-            raise StreamRefused("busy", f"this node has {SESSIONS} open consoles and screens; close one of them")
+            raise StreamRefused(
+                NotDone("busy", f"this node has {SESSIONS} open consoles and screens; close one of them")
+            )
         self._check_free(session.opening)
         socket: LauncherSocket = await self._home(self._sockets.open(session.opening))
         try:
@@ -127,76 +126,58 @@ class StreamSessions:
         former = self._sessions.get(place)
         self._sessions[place] = session
         if former is not None:
-            former.end_with(End(TAKEN_OVER, f"taken over by {session.opening.user}"))
+            former.end_with(Close(TAKEN_OVER, f"taken over by {session.opening.user}"))
             await former.closed.wait()
         return socket
 
     def _check_free(self, opening: OpenStream) -> None:
         former = self._sessions.get(_place(opening))
         if opening.keep_existing and former is not None:
-            raise StreamRefused("busy", f"it is in use by {former.opening.user}")
+            raise StreamRefused(NotDone("busy", f"it is in use by {former.opening.user}"))
 
-    async def _run(self, session: Session, socket: LauncherSocket) -> End:
+    async def _run(self, session: Session, socket: LauncherSocket) -> Close:
         """Connect, and copy until an end. QEMU serves one connection: the former session's is closed by now."""
         try:
             async with asyncio.timeout(CONNECT_SECONDS):
-                reader, writer = await asyncio.open_unix_connection(socket.path, limit=CHUNK_BYTES)
+                connection = await asyncio.open_unix_connection(socket.path, limit=CHUNK_BYTES)
         except (OSError, TimeoutError) as error:
             text = f"cannot connect to the guest's device: {error or 'it does not answer'}"
-            await session.websocket.send_str(encode(NotDone("lost", text[:1024])))
-            return End(LOST, text)
+            await session.websocket.send_str(encode(NotDone("lost", bounded_text(text))))
+            return Close(LOST, text)
         finally:
             socket.close()
+        device = Device(*connection, STALL_SECONDS[session.opening.device], partial(self._explain_end, session))
         try:
-            writer.transport.set_write_buffer_limits(high=CHUNK_BYTES)
             await session.websocket.send_str(encode(StreamOpened()))
-            return await self._copy(session, reader, writer)
+            close, _unused = await relay(session.websocket, device, session.end)
+            return close
         except ConnectionError:
-            return End(LOST, "the client is gone")
+            return Close(LOST, "the client is gone")
         finally:
-            writer.transport.abort()
+            await device.close()
 
-    async def _copy(self, session: Session, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> End:
-        directions = {
-            asyncio.create_task(self._from_guest(session, reader)),
-            asyncio.create_task(_from_client(session.websocket, writer)),
-        }
-        try:
-            done, _unused = await asyncio.wait({*directions, session.end}, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for task in directions:
-                task.cancel()
-            await asyncio.wait(directions)
-        return session.end.result() if session.end in done else done.pop().result()
-
-    async def _from_guest(self, session: Session, reader: asyncio.StreamReader) -> End:
-        stall = STALL_SECONDS[session.opening.device]
-        with suppress(ConnectionError):  # QEMU was killed
-            while data := await reader.read(CHUNK_BYTES):
-                try:
-                    async with asyncio.timeout(stall):
-                        await session.websocket.send_bytes(data)
-                except TimeoutError:
-                    return End(TOO_SLOW, f"you did not read what the guest wrote for {stall:.0f} s: see its log")
-                except ConnectionError:
-                    return End(LOST, "the client is gone")
-        end: End = await self._home(self._explain_end(session.opening.guest))
-        return end
-
-    async def _explain_end(self, guest: Guest) -> End:
-        return self._sockets.explain_end(guest)
+    async def _explain_end(self, session: Session) -> Close:
+        close: Close = await self._home(self._sockets.explain_end(session.opening.guest))
+        return close
 
 
-async def _from_client(websocket: web.WebSocketResponse, writer: asyncio.StreamWriter) -> End:
-    """Copy binary messages to the guest. Other messages are ignored, as upstream."""
-    async for message in websocket:
-        if message.type is WSMsgType.BINARY:
-            try:
-                writer.write(message.data)
-                await writer.drain()
-            except ConnectionError:
-                await asyncio.Event().wait()  # the other direction sees the end, and says why
-    return End(websocket.close_code or LOST, "the client has closed the stream")
+class Device(SocketEnd):
+    """The connection to a guest's device."""
+
+    def __init__(
+        self,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        stall_seconds: float,
+        explain: Callable[[], Awaitable[Close]],
+    ) -> None:
+        """explain: says why QEMU has closed the device."""
+        super().__init__(reader, writer, stall_seconds)
+        self._explain = explain
+
+    async def explain_end(self, *, is_reset: bool) -> Close:
+        del is_reset  # QEMU ends in either way
+        return await self._explain()
 
 
 def _place(opening: OpenStream) -> tuple[str, GuestDevice]:

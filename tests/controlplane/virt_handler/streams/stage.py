@@ -9,10 +9,11 @@ import asyncio
 import os
 from pathlib import Path
 
-from controlplane.links.handler import Guest
+from controlplane.links.handler import Guest, NotDone
+from controlplane.links.relay import Close
 from controlplane.links.streams import ENDED, OpenStream
 from controlplane.virt_handler.launchers.ports import LauncherSocket
-from controlplane.virt_handler.streams.guest_sockets import End, StreamRefused
+from controlplane.virt_handler.streams.guest_sockets import StreamRefused
 
 GUEST = Guest("node-1", "vmi-uid", "pod-1")
 
@@ -59,9 +60,9 @@ class NoStreams:
     """The sockets of a node without guests."""
 
     async def open(self, opening: OpenStream) -> LauncherSocket:
-        raise StreamRefused("absent", f"no guest {opening.guest}")
+        raise StreamRefused(NotDone("absent", f"no guest {opening.guest}"))
 
-    def explain_end(self, guest: Guest) -> End:
+    async def explain_end(self, guest: Guest) -> Close:
         raise AssertionError(guest)
 
 
@@ -72,7 +73,7 @@ class DeviceSockets:
         self._device = device
         self.openings: list[OpenStream] = []
         self.refusal: StreamRefused | None = None
-        self.end = End(ENDED, "the guest has stopped")
+        self.end = Close(ENDED, "the guest has stopped")
 
     async def open(self, opening: OpenStream) -> LauncherSocket:
         self.openings.append(opening)
@@ -80,6 +81,6 @@ class DeviceSockets:
             raise self.refusal
         return LauncherSocket(os.open(self._device.path, os.O_PATH))
 
-    def explain_end(self, guest: Guest) -> End:
+    async def explain_end(self, guest: Guest) -> Close:
         assert guest == GUEST
         return self.end

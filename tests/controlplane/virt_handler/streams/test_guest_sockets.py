@@ -12,10 +12,11 @@ import pytest
 
 from controlplane.links.handler import Guest
 from controlplane.links.node.messages import GuestDevice
+from controlplane.links.relay import Close
 from controlplane.links.streams import ENDED, MOVED, REPLACED, OpenStream
 from controlplane.virt_handler.launchers.ports import LauncherSocket, NodeError
 from controlplane.virt_handler.streams import guest_sockets
-from controlplane.virt_handler.streams.guest_sockets import End, GuestSockets, StreamRefused
+from controlplane.virt_handler.streams.guest_sockets import GuestSockets, StreamRefused
 from controlplane.virt_handler.vmi.world import Launcher
 from tests.controlplane.virt_handler.builders import (
     NODE,
@@ -114,15 +115,15 @@ async def test_a_socket_that_does_not_appear_is_refused(monkeypatch: pytest.Monk
     assert refused.value.answer.kind == "refused"
 
 
-def test_the_end_of_a_stream_names_where_the_guest_is() -> None:
+async def test_the_end_of_a_stream_names_where_the_guest_is() -> None:
     stage = Stage()
-    assert stage.sockets.explain_end(GUEST) == End(ENDED, "the guest has stopped, or runs on another node")
+    assert (await stage.sockets.explain_end(GUEST)) == Close(ENDED, "the guest has stopped, or runs on another node")
     stage.put()
-    assert stage.sockets.explain_end(GUEST) == End(ENDED, "the guest has stopped")
+    assert (await stage.sockets.explain_end(GUEST)) == Close(ENDED, "the guest has stopped")
     stage.put(startTimestamp="2026-01-01T00:00:00Z")
-    assert stage.sockets.explain_end(GUEST) == End(MOVED, f"the guest moved to node {OTHER}: connect again")
+    assert (await stage.sockets.explain_end(GUEST)) == Close(MOVED, f"the guest moved to node {OTHER}: connect again")
     for other in ({"failed": True}, {"sourcePodUID": "another"}):
         stage.put(**other)
-        assert stage.sockets.explain_end(GUEST).code == ENDED
+        assert (await stage.sockets.explain_end(GUEST)).code == ENDED
     stage.put("another")
-    assert stage.sockets.explain_end(GUEST).code == REPLACED
+    assert (await stage.sockets.explain_end(GUEST)).code == REPLACED

@@ -16,12 +16,14 @@ import pytest
 
 from controlplane.links import streams as link
 from controlplane.links.handler import NotDone, server_name
+from controlplane.links.relay import Close
 from controlplane.links.streams import MOVED, TAKEN_OVER, TOO_SLOW, OpenStream, StreamOpened
 from controlplane.tls.contexts import client_context
 from controlplane.virt_handler.api_endpoint.server import ApiEndpoint, EndpointTls
 from controlplane.virt_handler.api_endpoint.serving_certificate import SelfSignedPair
+from controlplane.virt_handler.launchers.of_guest import absent
 from controlplane.virt_handler.streams import sessions as sessions_module
-from controlplane.virt_handler.streams.guest_sockets import End, StreamRefused
+from controlplane.virt_handler.streams.guest_sockets import StreamRefused
 from tests.controlplane.virt_api.served import an_authority
 from tests.controlplane.virt_handler.api_endpoint.test_server import INSTALL_NAMESPACE, a_caller
 from tests.controlplane.virt_handler.fakes import until
@@ -137,7 +139,7 @@ async def test_console_and_screen_are_separate_sessions(stage: Stage) -> None:
 
 
 async def test_the_end_of_the_guest_is_explained(stage: Stage) -> None:
-    stage.sockets.end = End(MOVED, "the guest moved to node node-2: connect again")
+    stage.sockets.end = Close(MOVED, "the guest moved to node node-2: connect again")
     async with stage.stream() as websocket:
         stage.device.write(b"bye")
         stage.device.writer.close()
@@ -146,7 +148,7 @@ async def test_the_end_of_the_guest_is_explained(stage: Stage) -> None:
 
 
 async def test_a_refusal_says_why(stage: Stage) -> None:
-    stage.sockets.refusal = StreamRefused("absent", "node node-1 has no launcher of this VirtualMachineInstance")
+    stage.sockets.refusal = StreamRefused(absent("node-1"))
     assert await stage.refusal() == stage.sockets.refusal.answer
 
 
@@ -176,7 +178,7 @@ async def test_sessions_are_limited(stage: Stage, monkeypatch: pytest.MonkeyPatc
 
 
 async def test_a_client_that_does_not_read_is_disconnected(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sessions_module.STALL_SECONDS, "serial", 0.05)
+    monkeypatch.setitem(link.STALL_SECONDS, "serial", 0.05)
     async with stage.stream() as websocket:
         websocket._reader._protocol.transport.pause_reading()  # type: ignore[attr-defined]
         flood = asyncio.create_task(_flood(stage.device))

@@ -1,17 +1,21 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Copies bytes between a client's WebSocket and a far end until one of the two ends, or somebody ends the session."""
+"""Copies bytes between a WebSocket and a far end until one of the two ends, or somebody ends the stream.
+
+virt-api copies between a client and a virt-handler or a port of a guest, virt-handler between virt-api and a device.
+"""
 
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Protocol
 
 from aiohttp import WSMsgType, web
 
-from controlplane.links.streams import ENDED, LOST, TOO_SLOW
+from controlplane.links.streams import CHUNK_BYTES, ENDED, LOST, TOO_SLOW
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +24,14 @@ class Close:
 
     code: int
     reason: str
+
+
+@dataclass(slots=True)
+class Transferred:
+    """Bytes of a stream."""
+
+    to_client: int = 0
+    from_client: int = 0
 
 
 class FarEnd(Protocol):
@@ -37,16 +49,37 @@ class FarEnd(Protocol):
     async def close(self) -> None: ...
 
 
-@dataclass(slots=True)
-class Transferred:
-    """Bytes of a stream."""
+class SocketEnd:
+    """A far end that is a connected socket."""
 
-    to_client: int = 0
-    from_client: int = 0
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, stall_seconds: float) -> None:
+        writer.transport.set_write_buffer_limits(high=CHUNK_BYTES)
+        self.stall_seconds = stall_seconds
+        self._reader = reader
+        self._writer = writer
+
+    async def explain_end(self, *, is_reset: bool) -> Close:
+        """Say why the peer has ended the connection."""
+        return Close(LOST if is_reset else ENDED, f"the guest has {'reset' if is_reset else 'closed'} the connection")
+
+    async def receive(self) -> bytes | Close:
+        try:
+            data = await self._reader.read(CHUNK_BYTES)
+        except OSError:
+            return await self.explain_end(is_reset=True)
+        return data or await self.explain_end(is_reset=False)
+
+    async def send(self, data: bytes) -> None:
+        with suppress(OSError):  # receive says why
+            self._writer.write(data)
+            await self._writer.drain()
+
+    async def close(self) -> None:
+        self._writer.transport.abort()
 
 
 async def relay(client: web.WebSocketResponse, far: FarEnd, ended: asyncio.Future[Close]) -> tuple[Close, Transferred]:
-    """Copy until an end; return it, and the bytes that were copied. ended: set to end the session from outside."""
+    """Copy until an end; return it, and the bytes that were copied. ended: set to end the stream from outside."""
     transferred = Transferred()
     directions = {
         asyncio.create_task(_to_client(client, far, transferred)),
