@@ -1,7 +1,10 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Command line: `python3 -m images build|assemble|lock|packages`. Printing and exit codes; the work is in build.py."""
+"""Command line: `python3 -m images build|assemble|packages|lock|page-libraries`.
+
+Printing and exit codes; the work is in build.py, wheels.py and page_libraries.py.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,7 @@ from pathlib import Path
 
 from images.build import COLLECTION, DEFAULT_PREFIX, Built, Options, assemble, build, plan
 from images.mirrors import Mirrors
+from images.page_libraries import PAGE, LibraryError, fetch
 from images.precompile import CompileError
 from images.recipes import NAMES, packages_file
 from images.rootfs import RootfsError, parse_packages
@@ -21,7 +25,7 @@ from images.store import Store, cache_directory
 from images.trim import TrimError
 from images.wheels import WheelError, lock
 
-_PROBLEMS = (CompileError, OSError, RootfsError, TrimError, ValueError, WheelError)
+_PROBLEMS = (CompileError, LibraryError, OSError, RootfsError, TrimError, ValueError, WheelError)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -64,6 +68,8 @@ def _parser() -> argparse.ArgumentParser:
     listing.set_defaults(run=_packages)
     locking = commands.add_parser("lock", help="renew the lock file of the control plane's Python packages")
     locking.set_defaults(run=_lock)
+    fetching = commands.add_parser("page-libraries", help="fetch the JavaScript libraries of the console page again")
+    fetching.set_defaults(run=_fetch_libraries)
     return parser
 
 
@@ -114,6 +120,11 @@ def _packages(chosen: argparse.Namespace) -> None:
 
 def _lock(_unused: argparse.Namespace) -> None:
     lock(COLLECTION / "pyproject.toml", COLLECTION / "images/control-plane/requirements.txt")
+
+
+def _fetch_libraries(_unused: argparse.Namespace) -> None:
+    for library in fetch(COLLECTION / PAGE):
+        print(f"{library.package} {library.version}  {library.sha256}")
 
 
 if __name__ == "__main__":

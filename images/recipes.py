@@ -10,7 +10,7 @@ Containerfile), so both give the same image. build.py decides when to make a lay
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -33,6 +33,8 @@ _WHEELS = f"usr/local/lib/python{VERSION}/dist-packages"
 _SEARCH_PATH = "/usr/local/bin:/usr/bin:/usr/sbin"
 _SHARED_WITH_MODULES = ("kubevirt_api", "libvirt_domain", "seed_image")
 """Packages below plugins/module_utils that the control plane imports."""
+_PAGE = "controlplane/virt_api/page"
+"""The console page, which virt-api reads at start."""
 _PROBE = "roles/node_kvm/files/kvm_probe.py"
 _GUEST_DEBIAN = Debian("bookworm", ("amd64", "i386"), has_updates=False, older=("bullseye", "i386"))
 """bullseye's kernel is the last for i386 that is tickless. Without updates, because the guest is only for tests."""
@@ -118,7 +120,7 @@ def _control_plane() -> Recipe:
         (
             _packages_layer("control-plane"),
             _wheels_layer(),
-            _code_layer(entries, _accounts("virtops", _UNPRIVILEGED, "/"), {"kvm_probe.py": _PROBE}),
+            _code_layer(entries, _accounts("virtops", _UNPRIVILEGED, "/"), {"kvm_probe.py": _PROBE, _PAGE: _PAGE}),
         ),
         Config(
             entrypoint=("/usr/bin/python3", "-I", "-B"),
@@ -189,17 +191,17 @@ def _in_memory(node: Node) -> Node:
 
 
 def _code_layer(
-    entries: tuple[str, ...], fixed: Mapping[str, Node], programs: Mapping[str, str] = MappingProxyType({})
+    entries: tuple[str, ...], fixed: Mapping[str, Node], others: Mapping[str, str] = MappingProxyType({})
 ) -> LayerRecipe:
     """The layer of our modules that the entry packages import, and of the image's fixed files.
 
-    programs: single files beside the packages: name in the image -> path in the collection.
+    others: files, and directories of files, that no import names: path beside the packages -> path in the collection.
     """
 
     def sources(collection: Path) -> dict[str, Path]:
         shared = {name: collection / "plugins/module_utils" / name for name in _SHARED_WITH_MODULES}
         return files_of({"controlplane": collection / "controlplane", **shared}, entries) | {
-            name: collection / path for name, path in programs.items()
+            name: file for target, path in others.items() for name, file in _files_at(target, collection / path)
         }
 
     def key(collection: Path) -> str:
@@ -212,6 +214,15 @@ def _code_layer(
         return {**fixed, **path_file, **modules, **compiled(modules, inputs.interpreter())}
 
     return LayerRecipe("code", key, make, uses_rootfs=False)
+
+
+def _files_at(target: str, path: Path) -> Iterator[tuple[str, Path]]:
+    """Yield a file, or all files below a directory, with their paths below `target`."""
+    if path.is_file():
+        yield target, path
+    for file in sorted(path.rglob("*")):
+        if file.is_file():
+            yield f"{target}/{file.relative_to(path).as_posix()}", file
 
 
 def _accounts(user: str, number: int, home_directory: str) -> dict[str, Node]:

@@ -30,6 +30,7 @@ from controlplane.virt_api.admission.migration_review import MAX_MIGRATION_BYTES
 from controlplane.virt_api.admission.webhook import MAX_REVIEW_BYTES, Admission
 from controlplane.virt_api.concurrency import WorkerThreads
 from controlplane.virt_api.http import discovery
+from controlplane.virt_api.http.console_page import ConsolePage, read_page
 from controlplane.virt_api.http.identity import (
     FrontProxy,
     UnauthenticatedError,
@@ -43,6 +44,7 @@ from controlplane.virt_api.http.routes import (
     DocumentRoute,
     MetricsRoute,
     NoRoute,
+    PageRoute,
     Stage,
     SubresourceRoute,
     WebhookRoute,
@@ -97,6 +99,7 @@ class Server:
     """The clients that may send reviews; None where API servers do not authenticate to webhooks."""
     config_version: Callable[[], str] = lambda: ""
     metrics: MetricsPage = field(default_factory=lambda: MetricsPage(CollectorRegistry()))
+    page: ConsolePage = field(default_factory=read_page)
     review_memory: Quota = field(default_factory=lambda: Quota(REVIEW_BYTES, REVIEW_BYTES_OF_PEER))
     review_threads: WorkerThreads = field(default_factory=lambda: WorkerThreads(REVIEW_THREADS))
 
@@ -109,14 +112,7 @@ class Server:
             answer = failure(500, "virt-api failed by an internal error; see its log")
         if isinstance(answer, web.StreamResponse):  # a stream that was accepted and has ended
             return answer
-        response = web.Response(
-            status=answer.code, body=answer.body, content_type=answer.content_type, headers=dict(answer.headers)
-        )
-        response.headers["X-Content-Type-Options"] = "nosniff"
-        response.headers["Cache-Control"] = "no-store"
-        if answer.code in {401, 411, 413, 429}:
-            response.force_close()
-        return response
+        return _written(answer)
 
     async def _answer(self, request: web.BaseRequest) -> Response | web.StreamResponse:
         # The raw path: a router that normalises first would take one path for another.
@@ -124,8 +120,8 @@ class Server:
         if isinstance(route, NoRoute):
             allow = {"Allow": ", ".join(route.allow)} if route.allow else None
             return failure(route.code, route.message, headers=allow)
-        if isinstance(route, DocumentRoute | MetricsRoute):
-            return await self._show(route)
+        if isinstance(route, DocumentRoute | PageRoute | MetricsRoute):
+            return await self._show(route, request)
         try:
             return await self._hand_over(route, request)
         except (UnauthenticatedError, BusyError) as error:
@@ -136,7 +132,10 @@ class Server:
         except TimeoutError:
             return failure(408, f"the body did not arrive within {BODY_SECONDS:.0f} s")
 
-    async def _show(self, route: DocumentRoute | MetricsRoute) -> Response:
+    async def _show(self, route: DocumentRoute | PageRoute | MetricsRoute, request: web.BaseRequest) -> Response:
+        if isinstance(route, PageRoute):
+            headers = request.headers
+            return self.page.answer(route, headers.get("If-None-Match", ""), headers.get("Accept-Encoding", ""))
         if isinstance(route, MetricsRoute):
             return metrics(await self.metrics.render())
         return discovery.answer(route, self.config_version())
@@ -193,6 +192,21 @@ async def listening(server: Server, address: str, port: int) -> AsyncIterator[in
         await listener.close(SHUTDOWN_SECONDS)
         server.review_threads.close()
         server.subresources.threads.close()
+
+
+def _written(answer: Response) -> web.Response:
+    response = web.Response(
+        status=answer.code,
+        body=answer.body,
+        content_type=answer.content_type,
+        charset=answer.charset,
+        headers=dict(answer.headers),
+    )
+    response.headers["X-Content-Type-Options"] = "nosniff"
+    response.headers.setdefault("Cache-Control", "no-store")
+    if answer.code in {401, 411, 413, 429}:
+        response.force_close()
+    return response
 
 
 def _refused(error: UnauthenticatedError | BusyError) -> Response:

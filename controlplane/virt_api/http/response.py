@@ -63,6 +63,8 @@ class Response:
     body: bytes = b""
     content_type: str = JSON
     headers: Mapping[str, str] = field(default_factory=dict)
+    charset: str | None = None
+    """Of a text."""
 
 
 def document(value: Any) -> Response:

@@ -120,6 +120,10 @@ DOCUMENTS: Mapping[str, Document] = {
     **{f"/openapi/v3/apis/{GROUP}/{version}": "schema" for version in VERSIONS},
 }
 
+CONSOLE = f"/apis/{GROUP}/{VERSIONS[0]}/console"
+"""The console page. The API server authorizes the first segment below it as a name and the second as a subresource, so
+libraries are in NAME/package/: resources `console` and `console/package`."""
+
 METRICS = "/metrics"
 
 # Admission: the path names resource and stage; API servers call these, users do not.
@@ -145,6 +149,14 @@ class DocumentRoute:
 
     document: Document
     version: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PageRoute:
+    """A file of the console page."""
+
+    path: str | None
+    """Below the page's address, as received; None if the address lacks its last slash."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +190,7 @@ class NoRoute:
     allow: tuple[str, ...] = ()
 
 
-Route = DocumentRoute | MetricsRoute | WebhookRoute | SubresourceRoute | NoRoute
+Route = DocumentRoute | PageRoute | MetricsRoute | WebhookRoute | SubresourceRoute | NoRoute
 _NOT_FOUND = NoRoute(404, "the server could not find the requested resource")
 
 
@@ -188,6 +200,9 @@ def find_route(method: str, raw_path: str) -> Route:
         if method not in {"GET", "HEAD"}:
             return _not_allowed("GET")
         return MetricsRoute() if raw_path == METRICS else DocumentRoute(DOCUMENTS[raw_path], _version_in(raw_path))
+    if raw_path == CONSOLE or raw_path.startswith(f"{CONSOLE}/"):
+        path = None if raw_path == CONSOLE else raw_path.removeprefix(f"{CONSOLE}/")
+        return PageRoute(path) if method in {"GET", "HEAD"} else _not_allowed("GET")
     if raw_path in WEBHOOKS:
         return WebhookRoute(WEBHOOKS[raw_path]) if method == "POST" else _not_allowed("POST")
     segments = _segments(raw_path)

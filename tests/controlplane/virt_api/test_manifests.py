@@ -205,13 +205,14 @@ def test_no_role_of_users_has_a_wildcard() -> None:
     assert not [rule for rule in rules if "*" in (*rule["resources"], *rule["verbs"], *rule["apiGroups"])]
 
 
-def test_everybody_may_ask_for_the_version_and_the_image_of_guestfs() -> None:
+def test_everybody_may_ask_for_the_version_the_image_of_guestfs_and_the_console_page() -> None:
     documents = {
         (manifest["kind"], manifest["metadata"]["name"]): manifest for manifest in render("rbac-users.yaml.j2")
     }
     rights = documents["ClusterRole", "kubevirt.io:default"]["rules"]
 
-    assert {"apiGroups": [GROUP], "resources": ["version", "guestfs"], "verbs": ["get", "list"]} in rights
+    resources = ["version", "guestfs", "console", "console/package"]
+    assert {"apiGroups": [GROUP], "resources": resources, "verbs": ["get", "list"]} in rights
     for role in ("kubevirt.io:default", "instancetype.kubevirt.io:view"):
         (subject,) = documents["ClusterRoleBinding", role]["subjects"]
         assert (subject["kind"], subject["name"]) == ("Group", "system:authenticated")

@@ -92,6 +92,26 @@ async def test_a_proxied_start_is_authorised_and_writes_the_spec(served: Served,
     ]
 
 
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+async def test_a_file_of_the_console_page_is_kept_by_browsers_that_validate_it(served: Served, method: str) -> None:
+    url = f"https://127.0.0.1:{served.port}/apis/subresources.kubevirt.io/v1/console/"
+    name = "virt-api.kubevirt.svc"
+
+    async with served.session() as session, session.request(method, url, server_hostname=name) as response:
+        headers, body = response.headers, await response.text()
+    async with (
+        served.session() as session,
+        session.get(url, server_hostname=name, headers={"If-None-Match": headers["ETag"]}) as response,
+    ):
+        assert (response.status, response.headers["ETag"], await response.read()) == (304, headers["ETag"], b"")
+
+    assert (headers["Content-Type"], headers["Cache-Control"]) == ("text/html; charset=utf-8", "no-cache")
+    assert headers["X-Content-Type-Options"] == "nosniff"
+    assert headers["Content-Encoding"] == "gzip"
+    assert body.startswith("<!doctype html>") == (method == "GET")
+    assert int(headers["Content-Length"]) > 0
+
+
 async def test_a_user_with_many_long_groups_is_accepted(served: Served, proxy: KeyPair) -> None:
     """Each group is a header."""
     served.api.put(VM, a_vm())

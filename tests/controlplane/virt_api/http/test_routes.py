@@ -13,6 +13,7 @@ from controlplane.virt_api.http.routes import (
     VMI,
     DocumentRoute,
     NoRoute,
+    PageRoute,
     Subresource,
     SubresourceRoute,
     WebhookRoute,
@@ -84,6 +85,9 @@ def test_a_subresource_of_a_namespace_is_authorized_without_a_name(version: str)
         ("PUT", f"{BASE}/{VMI}/web/console", 405),
         ("BREW", f"{BASE}/{VM}/web/start", 405),
         ("PUT", "/apis", 405),
+        ("POST", "/apis/subresources.kubevirt.io/v1/console/", 405),
+        ("GET", "/apis/subresources.kubevirt.io/v1alpha3/console/", 404),
+        ("GET", "/apis/subresources.kubevirt.io/v1/consoles", 404),
         ("GET", "/virtualmachines-validate", 405),
     ],
 )
@@ -96,6 +100,14 @@ def test_unknown_routes_have_an_error_code(method: str, path: str, code: int) ->
 
 def test_the_allowed_methods_are_named() -> None:
     assert find_route("POST", f"{BASE}/{VM}/web/start") == NoRoute(405, "use PUT", ("PUT",))
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+@pytest.mark.parametrize(
+    ("below", "path"), [("", None), ("/", ""), ("/app.js", "app.js"), ("/a/package/%2e./b", "a/package/%2e./b")]
+)
+def test_everything_below_the_console_page_is_a_file_of_it(method: str, below: str, path: str | None) -> None:
+    assert find_route(method, f"/apis/subresources.kubevirt.io/v1/console{below}") == PageRoute(path)
 
 
 def test_documents_and_webhooks_have_routes() -> None:
