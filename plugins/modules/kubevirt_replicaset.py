@@ -200,6 +200,15 @@ events:
   returned: failure of a wait
   type: list
   elements: str
+console:
+  description:
+    - The last lines that the guest of that instance printed on its serial console, oldest first, at most 20 and 4096 characters,
+      without escape sequences. The message ends with them.
+    - Missing if no guest has run, if it printed nothing, if the user may not read logs of Pods, and for a task with C(no_log).
+  returned: failure of a wait
+  type: list
+  elements: str
+  sample: ["[    2.1] VFS: Cannot open root device", "Kernel panic - not syncing"]
 causes:
   description: Problems that the API server reports, by field.
   returned: when the API server refuses
@@ -231,7 +240,7 @@ def main():
         required_one_of=[["name", "generate_name", "definition"]],
         supports_check_mode=True,
     )
-    frame.run(module, functools.partial(batch.run, kind=kinds.REPLICA_SET))
+    frame.run(module, functools.partial(batch.run, kind=kinds.REPLICA_SET, shows_console=not module.no_log))
 
 
 if __name__ == "__main__":

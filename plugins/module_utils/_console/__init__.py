@@ -5,5 +5,4 @@
 
 console      opens the console, runs the steps, reads the captured log
 dialogue     one step after the other: send, then wait for a pattern
-transcript   what the guest printed, as text for people: without escape sequences
 """

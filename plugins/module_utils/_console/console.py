@@ -11,21 +11,17 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from .._client import paths, streams
-from .._client.api import Api, Resource, expect
+from .._client import paths
+from .._client.api import Api, Resource
 from .._client.argspec import auth_argument_spec
 from .._client.errors import ApiError, BadArgument, NotFound, TimedOut
 from .._client.messages import Messages
-from .._client.transport import TIMEOUT_SECONDS
 from .._client.websocket import WebSocket, opened
-from .._vm import kinds
-from . import transcript
+from .._vm import console_log, kinds
 from .dialogue import Dialogue, Step
 
 PROTOCOL = "plain.kubevirt.io"
 RETRY_SECONDS = 1.0
-LOG_CONTAINERS = ("guest-console-log", "compute")
-"""Upstream's container of the captured console, and ours: the first one that the Pod has."""
 
 
 def argument_spec() -> dict[str, Any]:
@@ -91,16 +87,6 @@ def _read_log(api: Api, instances: Resource, params: dict[str, Any]) -> list[str
     instance = api.get(instances, params["name"])
     if instance is None:
         raise NotFound(f"there is no {instances.title(params['name'])}: its log is kept with its Pod", status=404)
-    active = (instance.get("status") or {}).get("activePods") or {}
-    pods = kinds.pods(params["namespace"])
-    launchers = api.list(pods, labels=kinds.launchers(instance))
-    pod = next((pod for pod in launchers if pod["metadata"].get("uid") in active), None)
-    if pod is None:
-        return []
-    names = [container.get("name") for container in pod["spec"].get("containers") or ()]
-    container = next((name for name in LOG_CONTAINERS if name in names), LOG_CONTAINERS[-1])
-    query = {"container": container, "tailLines": params.get("log_lines"), "sinceSeconds": params.get("log_since")}
-    target = paths.with_query(pods.path(pod["metadata"]["name"], "log"), query | {"limitBytes": transcript.LIMIT})
-    status, printed = streams.lines(api.transport, target, TIMEOUT_SECONDS)
-    expect(f"read the log of Pod {pod['metadata']['name']}", status, printed)
-    return transcript.printable(b"".join(printed)).splitlines()
+    launchers = api.list(kinds.pods(params["namespace"]), labels=kinds.launchers(instance))
+    lines, since_seconds = params.get("log_lines"), params.get("log_since")
+    return console_log.read(api, instance, launchers, lines=lines, since_seconds=since_seconds)

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from .._client.errors import BadArgument, TimedOut, VirtError
 from .._client.messages import Closed
-from . import transcript
+from .._vm import transcript
 
 SHOWN_LINES = 20
 """Lines of the guest that an error shows."""

@@ -11,7 +11,7 @@ write    decide what an object needs, and send it
 wait     wait until objects are as declared, and explain why they are not
 read     the info modules
 
-kinds, field_path, members and missing serve all packages. multi: several objects in a task. A test checks which
-package imports which. Imports inside of functions are for code that few tasks need: Ansible compiles imported files on
-each run.
+kinds, field_path, members and missing serve all packages; console_log (with transcript, which makes text of what a
+guest printed) also the package _console. multi: several objects in a task. A test checks which package imports which.
+Imports inside of functions are for code that few tasks need: Ansible compiles imported files on each run.
 """

@@ -26,12 +26,21 @@ WRITES = ("create", "apply", "patch", "replace", "delete")
 Object = dict[str, Any]
 
 
-def run(params: Mapping[str, Any], api: Api, *, check_mode: bool, diff: bool, kind: Kind = kinds.VM) -> dict[str, Any]:
+def run(
+    params: Mapping[str, Any],
+    api: Api,
+    *,
+    check_mode: bool,
+    diff: bool,
+    kind: Kind = kinds.VM,
+    shows_console: bool = True,
+) -> dict[str, Any]:
     """Bring all objects of a task into their states; return the task's result.
 
+    shows_console: the error of a wait shows the last lines of the guest. False for a task with no_log.
     Raises the error of a single object. Several objects are all tried; one error then lists the failures.
     """
-    terms = terms_from(params, check_mode=check_mode, diff=diff, kind=kind)
+    terms = terms_from(params, check_mode=check_mode, diff=diff, kind=kind)._replace(shows_console=shows_console)
     requests = requests_from(params, kind)
     if terms.wait_for_claims:
         from .wait import claims  # few tasks need it

@@ -109,6 +109,8 @@ class Terms(NamedTuple):
     """A deletion waits until the claims of the VM's DataVolumes are gone."""
     fail_fast: bool = False
     """End the wait for a machine in a state that does not end by itself."""
+    shows_console: bool = False
+    """The error of a wait shows the last lines of the guest."""
 
 
 def terms_from(params: Mapping[str, Any], *, check_mode: bool, diff: bool, kind: Kind = VM) -> Terms:

@@ -18,6 +18,7 @@ from ...kubevirt_api import desired, phases, predicates, run_strategies
 from .. import kinds
 from ..write import removal
 from . import no_node
+from .last_lines import LastLines
 
 EVENTS_SHOWN = 5
 
@@ -37,10 +38,19 @@ _PREEMPTION = re.compile(r"\s+(?:[^.:]*, )?preemption: .*", re.DOTALL)
 Object = dict[str, Any]
 
 
-def explain(api: Api, obj: Object | None, namespace: str, name: str, kind: str = kinds.VM.name) -> dict[str, Any]:
+def explain(
+    api: Api,
+    obj: Object | None,
+    namespace: str,
+    name: str,
+    kind: str = kinds.VM.name,
+    *,
+    last_lines: LastLines | None = None,
+) -> dict[str, Any]:
     """Return reason (one sentence, the most specific cause), printable_status, conditions and events.
 
-    obj: the object of `kind` as it was read last, None if it never existed.
+    obj: the object of `kind` as it was read last, None if it never existed. last_lines: reads the last lines of the
+    guest, which are then returned as console, if there are any.
     """
     vm = obj if kind == kinds.VM.name else None
     read_error = ""
@@ -53,7 +63,9 @@ def explain(api: Api, obj: Object | None, namespace: str, name: str, kind: str =
         pods = list_or_nothing(api, kinds.pods(namespace), labels=kinds.launchers(instance))
     events = warnings(api, namespace, [name, *(pod["metadata"]["name"] for pod in pods)])
     status = (obj or {}).get("status") or {}
+    console = last_lines.of(instance, pods) if last_lines is not None and instance is not None else []
     return {
+        **({"console": console} if console else {}),
         "reason": reason(vm, instance, pods, events, kind, read_error=read_error),
         "printable_status": status.get("printableStatus") if vm is not None else status.get("phase"),
         "conditions": [short(condition) for condition in status.get("conditions") or ()],

@@ -18,6 +18,7 @@ from ..kinds import Kind
 from ..members import member_kind, members
 from ..write import removal
 from . import diagnose
+from .last_lines import LastLines
 
 Object = dict[str, Any]
 
@@ -46,8 +47,15 @@ def judge(obj: Object, noun: str = kinds.REPLICA_SET.members) -> Verdict:
     return Verdict(missing=f"{ready} of {replicas(obj)} {noun} are ready, {count} exist")
 
 
-def explain(api: Api, obj: Object | None, namespace: str, kind: Kind = kinds.REPLICA_SET) -> dict[str, Any]:
-    """Return reason, conditions and events: of a failure of the set, else of the first member that is not ready."""
+def explain(
+    api: Api,
+    obj: Object | None,
+    namespace: str,
+    kind: Kind = kinds.REPLICA_SET,
+    *,
+    last_lines: LastLines | None = None,
+) -> dict[str, Any]:
+    """Return reason, conditions, events and console: of a failure of the set, else of the first unready member."""
     status = (obj or {}).get("status") or {}
     facts: dict[str, Any] = {"conditions": status.get("conditions") or [], "events": []}
     failure = condition(obj or {}, condition_types.REPLICA_FAILURE)
@@ -60,14 +68,17 @@ def explain(api: Api, obj: Object | None, namespace: str, kind: Kind = kinds.REP
         text = f"{failure.get('reason')}: {failure.get('message') or ''}"
         return {"reason": cut(text, REASON_LIMIT), **facts}
     reason = judge(obj, kind.members).missing
-    trouble = _first_trouble(api, obj, namespace, kind)
+    trouble = _first_trouble(api, obj, namespace, kind, last_lines)
     if trouble is not None:
         name, explanation = trouble
         reason, facts["events"] = f"{reason}; {name}: {explanation['reason']}", explanation["events"]
+        facts.update({key: value for key, value in explanation.items() if key == "console"})
     return {"reason": reason, **facts}
 
 
-def _first_trouble(api: Api, obj: Object, namespace: str, kind: Kind) -> tuple[str, dict[str, Any]] | None:
+def _first_trouble(
+    api: Api, obj: Object, namespace: str, kind: Kind, last_lines: LastLines | None
+) -> tuple[str, dict[str, Any]] | None:
     try:
         listed = members(api, obj, namespace, kind)
     except VirtError:
@@ -75,5 +86,5 @@ def _first_trouble(api: Api, obj: Object, namespace: str, kind: Kind) -> tuple[s
     for member in listed:
         if not is_ready(member):
             name = member["metadata"]["name"]
-            return name, diagnose.explain(api, member, namespace, name, member_kind(kind).name)
+            return name, diagnose.explain(api, member, namespace, name, member_kind(kind).name, last_lines=last_lines)
     return None

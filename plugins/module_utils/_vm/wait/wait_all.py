@@ -17,6 +17,7 @@ from ...kubevirt_api.predicates import is_ready, is_up_to_date
 from ..kinds import VM, VMI
 from ..request.vm_request import Terms, VmRequest
 from ..write.outcome import Outcome
+from . import last_lines
 from .goal import Goal, goal_of, judge
 from .set_status import is_paused
 from .wait_for import wait_for
@@ -53,6 +54,7 @@ def wait_all(
             start=start,
             with_claims=terms.wait_for_claims,
             fail_fast=terms.fail_fast,
+            shows_console=terms.shows_console,
             warn=warnings.append,
         )
 
@@ -74,6 +76,8 @@ def _final(outcome: Outcome, result: dict[str, Any] | VirtError, *, is_single: b
     else:
         return outcome._replace(after=result[_name(outcome)])
     error.facts.setdefault("changed", outcome.changed)
+    if is_single and error.facts.get("console"):  # of several objects, each result has its own
+        error.message = last_lines.message(error.message, error.facts["console"])
     return error
 
 

@@ -21,6 +21,7 @@ from .. import kinds, unread_instance
 from . import diagnose
 from .fail_fast import Search
 from .goal import Goal, judge
+from .last_lines import LastLines
 
 _STARTS = ("running", "instance")
 """Goals of machines that are to start."""
@@ -38,19 +39,23 @@ def wait_for(
     start: float | None = None,
     with_claims: bool = False,
     fail_fast: bool = False,
+    shows_console: bool = False,
     warn: Callable[[str], None] = lambda _text: None,
 ) -> dict[str, Object | VirtError | None]:
     """Return for every name the object at its goal (None: gone), or an error with the reason why it is not there.
 
     resource: VMs, sets or instances of one namespace. objects: as they were before; identifies the instance of a VM
     that is gone by now. start: by time.monotonic, None for now. with_claims: a VM is gone when its claims are gone.
-    fail_fast: end the wait for a machine that is stuck (stuck.py). warn: takes what could not be waited for.
+    fail_fast: end the wait for a machine that is stuck (stuck.py). shows_console: the facts of an error have the last
+    lines of the guest. warn: takes what could not be waited for.
     """
     deadline = (time.monotonic() if start is None else start) + timeout_seconds
     with api.bounded(deadline):  # also bounds the requests that explain a timeout
         search = Search(api, resource.namespace or "") if fail_fast else None
+        last_lines = LastLines(api) if shows_console else None
         known = dict(objects or {})
-        return _Wait(api, resource, goals, known, timeout_seconds, deadline, with_claims, search, warn).wait()
+        run = _Wait(api, resource, goals, known, timeout_seconds, deadline, with_claims, search, last_lines, warn)
+        return run.wait()
 
 
 @dataclass
@@ -67,6 +72,8 @@ class _Wait:
     with_claims: bool
     search: Search | None
     """Finds machines that are stuck; None: they are waited for."""
+    last_lines: LastLines | None
+    """Reads the last lines of guests; None: errors do not show them."""
     warn: Callable[[str], None]
     listed: dict[str, Object | None] = field(default_factory=dict)
     """Instances that one list request read for a round of verdicts. Each is used once."""
@@ -264,11 +271,12 @@ class _Wait:
         return kind(f"{self.resource.title(name)} {text}: {reason}", **facts)
 
     def _explanation(self, name: str) -> dict[str, Any]:
+        obj, lines = self.objects.get(name), self.last_lines
         if self._set is not None:
             from . import set_status
 
-            return set_status.explain(self.api, self.objects.get(name), self._namespace, self._set)
-        return diagnose.explain(self.api, self.objects.get(name), self._namespace, name, self.resource.kind)
+            return set_status.explain(self.api, obj, self._namespace, self._set, last_lines=lines)
+        return diagnose.explain(self.api, obj, self._namespace, name, self.resource.kind, last_lines=lines)
 
     def _still_exists(self, name: str, noun: str, reached: Reached) -> VirtError:
         title, seconds = self.resource.title(name), self.timeout_seconds

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import yaml
 from ansible_collections.virtops.kubevirt.tests.unit.plugins.module_utils import fake_guests
+from ansible_collections.virtops.kubevirt.tests.unit.plugins.module_utils._vm.wait.test_last_lines import launch, log
 from ansible_collections.virtops.kubevirt.tests.unit.plugins.module_utils.fake_api import Refused, World, serving
 from ansible_collections.virtops.kubevirt.tests.unit.plugins.modules.test_modules import ROOT, run
 
@@ -97,6 +98,20 @@ def test_return_values_of_a_partial_failure_are_documented() -> None:
     assert "printable_status" in waited
     assert refused["status"] == 422
     assert {*waited, *refused} <= set(documented("kubevirt_vm")["results"]["contains"])
+
+
+@pytest.mark.parametrize("no_log", [False, True])
+def test_a_failed_wait_shows_the_console_unless_the_task_has_no_log(no_log: bool) -> None:
+    world = World()
+    arguments = {**TASKS["kubevirt_vm"], "wait_condition": {"type": "AgentConnected"}, "wait": True, "wait_timeout": 1}
+    machine = {"metadata": {**WEB}, "spec": {"runStrategy": "Always", "template": {}}}
+    world.create("virtualmachines", "default", machine, dry_run=False)
+    launch(world)
+    world.mischief = log(b"panic\n")
+
+    result = failed("kubevirt_vm", world, **arguments, _ansible_no_log=no_log)
+
+    assert ("panic" in result["msg"], result.get("console")) == ((False, None) if no_log else (True, ["panic"]))
 
 
 def in_vain() -> World:

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from ansible_collections.virtops.kubevirt.plugins.module_utils._client.errors import BadArgument, TimedOut, VirtError
 from ansible_collections.virtops.kubevirt.plugins.module_utils._client.messages import Closed
-from ansible_collections.virtops.kubevirt.plugins.module_utils._console import transcript
 from ansible_collections.virtops.kubevirt.plugins.module_utils._console.dialogue import Dialogue, Step
+from ansible_collections.virtops.kubevirt.plugins.module_utils._vm import transcript
 
 Output = list[bytes | Exception]
 

@@ -32,7 +32,7 @@ def api(world: World) -> Iterator[Api]:
 
 @pytest.fixture
 def task(api: Api) -> Task:
-    """Run one task of kubevirt_vm with these options; check_mode and diff are keywords too."""
+    """Run one task of kubevirt_vm with these options; check_mode, diff and shows_console are keywords too."""
     return _tasks(api, kinds.VM)
 
 
@@ -55,11 +55,14 @@ def of_pools(api: Api) -> Task:
 
 
 def _tasks(api: Api, kind: kinds.Kind) -> Task:
-    def run(*, check_mode: bool = False, diff: bool = False, **params: Any) -> dict[str, Any]:
+    def run(
+        *, check_mode: bool = False, diff: bool = False, shows_console: bool = True, **params: Any
+    ) -> dict[str, Any]:
         defaults = {"state": "present", "wait_timeout": 2, "hidden_fields": ["metadata.managedFields"]}
         if not kind.list_option or kind.list_option not in params:
             defaults["name"] = "web"
         whole = {"namespace": "default", **defaults, **params}
-        return batch.run(whole, api, check_mode=check_mode, diff=diff, kind=kind)
+        modes = {"check_mode": check_mode, "diff": diff, "shows_console": shows_console}
+        return batch.run(whole, api, kind=kind, **modes)
 
     return run
