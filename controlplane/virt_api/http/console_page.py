@@ -18,14 +18,15 @@ from pathlib import Path
 from types import MappingProxyType
 
 from controlplane.virt_api.http.response import Response, failure
-from controlplane.virt_api.http.routes import CONSOLE, PageRoute
+from controlplane.virt_api.http.routes import PageRoute
 
 DIRECTORY = Path(__file__).parent.parent / "page"
 """The page's own files, and below it NAME/package/ of each library."""
 INDEX = "index.html"
+HTML = "text/html"
 TYPES: Mapping[str, str] = MappingProxyType(
     {
-        ".html": "text/html",
+        ".html": HTML,
         ".js": "text/javascript",
         ".mjs": "text/javascript",
         ".css": "text/css",
@@ -38,14 +39,22 @@ CONTENT_SECURITY_POLICY = "; ".join(
     (
         "default-src 'none'",
         "script-src 'self'",
-        "style-src 'self' 'unsafe-inline'",  # xterm.js writes style elements and attributes
+        "style-src 'self' 'unsafe-inline'",  # xterm.js makes style elements and style attributes
         "img-src 'self' data: blob:",
-        "connect-src 'self'",
+        "connect-src 'self'",  # WebSockets to the same host included
         "base-uri 'none'",
         "form-action 'none'",
         "frame-ancestors 'none'",
+        "require-trusted-types-for 'script'; trusted-types 'none'",  # no text becomes HTML
     )
 )
+_TO_THE_PAGE = b"""<!doctype html>
+<meta charset="utf-8">
+<meta http-equiv="refresh" content="0; url=console/">
+<title>Virtual machines</title>
+<a href="console/">Virtual machines</a>
+"""
+"""Instead of a redirection, which the API server does not pass on. Relative: a proxy may serve the API below a path."""
 HEADERS: Mapping[str, str] = MappingProxyType(
     {
         "Content-Security-Policy": CONTENT_SECURITY_POLICY,
@@ -64,8 +73,8 @@ class PageFile:
 
     content_type: str
     body: bytes
-    compressed: bytes
-    """The body by gzip."""
+    compressed: bytes | None
+    """The body by gzip. None of HTML: the API server parses it on the way, and fails at the empty body of a HEAD."""
     etag: str
 
 
@@ -78,16 +87,16 @@ class ConsolePage:
 
     def answer(self, route: PageRoute, if_none_match: str = "", accept_encoding: str = "") -> Response:
         """Answer a request. The texts are the request's headers of these names."""
-        if route.path is None:  # relative: a proxy may serve the API below a path of its own
-            return Response(308, headers={"Location": f"{CONSOLE.rpartition('/')[2]}/"})
+        if route.path is None:
+            return Response(200, _TO_THE_PAGE, HTML, HEADERS, charset="utf-8")
         file = self.files.get(route.path)
         if file is None:
             return failure(404, f"the console page has no file {route.path[:64]!r}")
         headers = {**HEADERS, "ETag": file.etag}
         if file.etag in {tag.strip() for tag in if_none_match.split(",")}:
-            return Response(304, headers=headers)
+            return Response(304, b"", file.content_type, headers, charset="utf-8")
         body = file.body
-        if _accepts_gzip(accept_encoding):
+        if file.compressed is not None and _accepts_gzip(accept_encoding):
             body, headers["Content-Encoding"] = file.compressed, "gzip"
         return Response(200, body, file.content_type, headers, charset="utf-8")
 
@@ -101,9 +110,9 @@ def read_page(directory: Path = DIRECTORY) -> ConsolePage:
 
 
 def _read_file(path: Path) -> PageFile:
-    body = path.read_bytes()
+    body, content_type = path.read_bytes(), TYPES[path.suffix]
     etag = f'W/"{hashlib.sha256(body).hexdigest()[:32]}"'  # weak: the same for both encodings
-    return PageFile(TYPES[path.suffix], body, gzip.compress(body, 6, mtime=0), etag)
+    return PageFile(content_type, body, None if content_type == HTML else gzip.compress(body, 6, mtime=0), etag)
 
 
 def _accepts_gzip(accept_encoding: str) -> bool:
