@@ -1,0 +1,133 @@
+// Copyright: (c) 2026, virtops.kubevirt contributors
+// GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+// SPDX-License-Identifier: GPL-3.0-or-later
+/** What a user can do to a machine, whether it makes sense now, and what is asked first. Pure.
+ *
+ * The server has the last word: it decides by fresher objects.
+ */
+
+import { has, isAlive, isDeleting, movement, runStrategy, subresource } from './objects.js';
+
+const VM = 'virtualmachines';
+const VMI = 'virtualmachineinstances';
+
+/** The buttons, in their order. needs: the resource whose subresource it is. why: why it makes no sense now; "" if it does. */
+export const ACTIONS = [
+  { verb: 'start', label: 'Start', needs: VM, why: whyNoStart },
+  { verb: 'stop', label: 'Stop', needs: VM, why: whyNoStop, danger: true },
+  { verb: 'restart', label: 'Restart', needs: VM, why: whyNoRestart, danger: true },
+  { verb: 'pause', label: 'Pause', needs: VMI, why: whyNoPause },
+  { verb: 'unpause', label: 'Unpause', needs: VMI, why: whyNoUnpause },
+  { verb: 'migrate', label: 'Migrate', needs: VM, why: whyNoMigration },
+];
+
+/** The rights that the page asks about: [resource, subresource, verb]. */
+export const RIGHTS = [
+  ...ACTIONS.map(({ needs, verb }) => [needs, verb, 'update']),
+  [VMI, 'console', 'get'],
+  [VMI, 'vnc', 'get'],
+  [VMI, 'vnc/screenshot', 'get'],
+];
+
+/** Return why an action is greyed out; "" when it is not. rights: Map of "resource/subresource" to true or false. */
+export function whyNot(action, machine, rights) {
+  const right = `${action.needs}/${action.verb}`;
+  if (rights.get(right) === false) {
+    return `You may not: this needs the right to update ${right} in this namespace.`;
+  }
+  if (action.needs === VM && !machine.vm) {
+    return 'This instance has no VirtualMachine, which this is a function of.';
+  }
+  return action.why(machine);
+}
+
+/** Return the path of an action. */
+export function pathOf({ needs, verb }, { namespace, name }) {
+  return subresource(needs, namespace, name, verb);
+}
+
+/** Return the body of a request. isHard: without the grace period of the guest. */
+export function bodyOf({ verb }, isHard) {
+  return isHard && (verb === 'stop' || verb === 'restart') ? { gracePeriod: 0 } : {};
+}
+
+/** Return what is asked before a dangerous action: { title, text, hard }. hard: the label of the choice to use force. */
+export function question({ verb }, { vmi }, name) {
+  if (!isAlive(vmi)) {
+    return { title: `Stop ${name}?`, text: 'It is not started again until somebody starts it.', hard: '' };
+  }
+  const seconds = vmi.spec?.terminationGracePeriodSeconds ?? 30;
+  const grace = `The guest is asked to shut down, and powered off if it has not after ${seconds} s.`;
+  const hard = 'Power off at once: what the guest has not written is lost';
+  return verb === 'stop'
+    ? { title: `Stop ${name}?`, text: `${grace} It stays off until somebody starts it.`, hard }
+    : { title: `Restart ${name}?`, text: `${grace} Then it starts anew, with the present spec.`, hard };
+}
+
+/** Return what is said when an action was accepted. */
+export function accepted({ verb }, name) {
+  return {
+    start: `${name} is being started.`,
+    stop: `${name} is being stopped.`,
+    restart: `${name} is being restarted.`,
+    pause: `${name} is paused.`,
+    unpause: `${name} goes on.`,
+    migrate: `${name} is to move to another node.`,
+  }[verb];
+}
+
+function whyNoStart({ vm, vmi }) {
+  const strategy = runStrategy(vm);
+  if (isDeleting(vm)) {
+    return 'It is being deleted.';
+  }
+  if (isAlive(vmi)) {
+    return isDeleting(vmi) || strategy === 'Halted' ? 'It is shutting down. Start it when that is done.' : 'It is started already.';
+  }
+  return strategy === 'Always' ? 'It starts by itself: its run strategy is Always.' : '';
+}
+
+function whyNoStop({ vm, vmi }) {
+  const strategy = runStrategy(vm);
+  if (isDeleting(vm)) {
+    return 'It is being deleted, which stops it.';
+  }
+  const isOff = !isAlive(vmi) && (strategy === 'Halted' || (strategy === 'Manual' && !vm?.status?.stateChangeRequests?.length));
+  return isOff ? 'It is stopped already.' : '';
+}
+
+function whyNoRestart({ vm, vmi }) {
+  const strategy = runStrategy(vm);
+  if (strategy === 'Halted') {
+    return 'It is stopped. Start it instead.';
+  }
+  if (strategy === 'Once') {
+    return 'Its run strategy is Once. Stop it, then start it.';
+  }
+  return vmi ? '' : 'It does not run.';
+}
+
+function whyNoPause({ vmi }) {
+  if (vmi?.status?.phase !== 'Running' || isDeleting(vmi)) {
+    return 'Its guest does not run.';
+  }
+  if (has(vmi, 'Paused')) {
+    return 'It is paused already.';
+  }
+  return movement(vmi) ? 'It is moving to another node.' : '';
+}
+
+function whyNoUnpause({ vmi }) {
+  return has(vmi, 'Paused') ? '' : 'It is not paused.';
+}
+
+function whyNoMigration({ vmi }) {
+  if (vmi?.status?.phase !== 'Running' || isDeleting(vmi)) {
+    return 'Its guest does not run.';
+  }
+  if (movement(vmi)) {
+    return 'It is moving to another node already.';
+  }
+  const able = vmi.status.conditions?.find(({ type }) => type === 'LiveMigratable');
+  return able?.status === 'False' ? `It cannot move: ${able.message || able.reason}` : '';
+}

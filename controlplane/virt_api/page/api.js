@@ -1,0 +1,93 @@
+// Copyright: (c) 2026, virtops.kubevirt contributors
+// GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+// SPDX-License-Identifier: GPL-3.0-or-later
+/** Requests to the API server that serves this page, and their errors in words. */
+
+const ROOT = new URL('../../../../', import.meta.url);
+const LIMIT = 64 * 1024;
+
+/** Tells the page that the user's sign-in is over: event "ended". */
+export const session = new EventTarget();
+
+/** A request that failed. code: of HTTP, 0 when the server was not reached. */
+export class ApiError extends Error {
+  constructor(code, message) {
+    super(message);
+    this.code = code;
+  }
+}
+
+/** Return the address of a path below the API server's root, which may itself have a prefix. */
+export function address(path, parameters = {}) {
+  const url = new URL(path.replace(/^\//, ''), ROOT);
+  Object.entries(parameters).forEach(([name, value]) => url.searchParams.set(name, value));
+  return url;
+}
+
+/** Return the address of a WebSocket. */
+export function socketAddress(path, parameters = {}) {
+  const url = address(path, parameters);
+  url.protocol = url.protocol === 'https:' ? 'wss:' : 'ws:';
+  return url;
+}
+
+/** Send a request and return the response. ApiError. */
+export async function send(method, path, { parameters = {}, body = null, signal = null } = {}) {
+  const options = { method, signal, cache: 'no-store', headers: { Accept: 'application/json, */*' } };
+  if (body !== null) {
+    options.body = JSON.stringify(body);
+    options.headers['Content-Type'] = 'application/json';
+  }
+  let response;
+  try {
+    response = await fetch(address(path, parameters), options);
+  } catch (error) {
+    if (signal?.aborted) {
+      throw error;
+    }
+    throw new ApiError(0, 'The API server cannot be reached. If you use kubectl proxy, see whether it still runs.');
+  }
+  if (!response.ok) {
+    throw await failure(response);
+  }
+  return response;
+}
+
+/** Send a request and return the object of its response. ApiError. */
+export async function request(method, path, options = {}) {
+  const text = await (await send(method, path, options)).text();
+  return text === '' ? null : JSON.parse(text);
+}
+
+async function failure(response) {
+  const text = (await response.text()).slice(0, LIMIT);
+  const error = new ApiError(response.status, inWords(response.status, statusMessage(text)));
+  if (response.status === 401) {
+    session.dispatchEvent(new CustomEvent('ended', { detail: error.message }));
+  }
+  return error;
+}
+
+function statusMessage(text) {
+  try {
+    return String(JSON.parse(text).message ?? '');
+  } catch {
+    return text.trim().slice(0, 300);
+  }
+}
+
+const WORDS = {
+  401: 'Your sign-in is over: the token has expired or was revoked. Sign in again, then reload this page',
+  403: 'You may not do this',
+  404: 'It does not exist, or not any more',
+  409: 'This is not possible in its present state',
+  429: 'The server is busy. Try again in a moment',
+  501: 'This control plane does not have this function',
+  503: 'The part of the control plane that serves this does not answer. Try again in a moment',
+};
+
+/** Return what a failed request means. message: the server's own, which says more where there is one. */
+export function inWords(code, message) {
+  const words = WORDS[code] ?? (code >= 500 ? 'The server failed' : `The server refused it (${code})`);
+  return message && code !== 401 ? `${words}: ${message}` : `${words}.`;
+}

@@ -1,0 +1,69 @@
+// Copyright: (c) 2026, virtops.kubevirt contributors
+// GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+// SPDX-License-Identifier: GPL-3.0-or-later
+/** The bar on top: the namespace, whether the page is live, and the theme. */
+
+import { request } from './api.js';
+import { button, el, fill, icon, say } from './dom.js';
+import { ICONS } from './icons.js';
+import { nextTheme, useTheme } from './theme.js';
+
+/** The bar. go(route) shows a view. */
+export class Bar {
+  constructor(element, go) {
+    this.go = go;
+    this.route = null;
+    this.state = el('span', { class: 'live' });
+    this.choices = el('datalist', { id: 'namespaces' });
+    this.input = el('input', {
+      id: 'namespace', list: 'namespaces', autocomplete: 'off', spellcheck: 'false', placeholder: 'all namespaces',
+      on: { change: () => this.choose(), focus: () => this.input.select() },
+    });
+    const theme = button('', () => this.changeTheme(theme), { kind: 'quiet' });
+    this.changeTheme(theme, useTheme());
+    fill(
+      element,
+      el('a', { class: 'brand', href: '#/-', title: 'All virtual machines' }, el('img', { src: 'icon.svg', alt: '' }), el('span', {}, 'Virtual machines')),
+      el('label', { class: 'namespace' }, el('span', {}, 'Namespace'), this.input),
+      this.choices,
+      el('span', { class: 'space' }),
+      this.state,
+      theme,
+    );
+    this.offer();
+  }
+
+  /** Fill the choices. A user who may not list namespaces types one. */
+  async offer() {
+    try {
+      const { items } = await request('GET', 'api/v1/namespaces', { parameters: { limit: '500' } });
+      fill(this.choices, items.map(({ metadata }) => el('option', { value: metadata.name })));
+    } catch {
+      this.input.placeholder = 'type a namespace';
+    }
+  }
+
+  show(route) {
+    this.route = route;
+    this.input.value = route.namespace;
+  }
+
+  choose() {
+    const namespace = this.input.value.trim();
+    if (namespace !== this.route?.namespace || this.route?.name) {
+      this.go({ namespace });
+    }
+  }
+
+  /** Show the state of the watches: "loading", "live", "retrying" or "refused". */
+  live(state, text) {
+    this.state.dataset.state = state;
+    say(this.state, text);
+  }
+
+  changeTheme(target, theme = nextTheme()) {
+    fill(target, icon(ICONS.theme), el('span', { class: 'wide' }, theme));
+    target.title = `Theme: ${theme}. Click to change it.`;
+    target.setAttribute('aria-label', target.title);
+  }
+}

@@ -1,0 +1,48 @@
+// Copyright: (c) 2026, virtops.kubevirt contributors
+// GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+// SPDX-License-Identifier: GPL-3.0-or-later
+/** What the end of a console or screen means, and what comes next. Pure. Codes: controlplane/links/streams.py. */
+
+import { capital, sentence } from './format.js';
+import { isAlive } from './objects.js';
+
+/** A session of two people would otherwise end each other's for ever, so only a button takes one back. */
+const CODES = {
+  1000: { next: 'wait', text: 'The guest has stopped.' },
+  4001: { next: 'ask', button: 'Take it back' },
+  4002: { next: 'again' },
+  4003: { next: 'again', text: 'This page was too slow to read, so the session was ended; some output may be missing.' },
+  4004: { next: 'stop', text: 'You may not use it any more: your right was taken away.' },
+  4005: { next: 'wait', text: 'The instance was replaced.' },
+};
+
+/** Return { next, text, button } for a close frame.
+ *
+ * next: "again" connects at once, "retry" after a pause, "wait" when the guest runs, "ask" when the user clicks, "stop" not.
+ */
+export function afterClose(code, reason) {
+  const row = CODES[code] ?? { next: 'retry', text: 'The connection was lost.' };
+  const text = row.text ?? sentence(capital(reason || 'the session has ended'));
+  return { button: row.next === 'stop' ? '' : 'Connect again', ...row, text };
+}
+
+/** Return the same for a WebSocket that did not open. error: of a plain request for the same path; null if that is allowed. */
+export function afterRefusal(error, vmi) {
+  if (error && (error.code === 401 || error.code === 403)) {
+    return { next: 'stop', text: error.message, button: error.code === 403 ? 'Try again' : '' };
+  }
+  if (!isAlive(vmi) || vmi.status?.phase !== 'Running') {
+    return { next: 'wait', text: 'The guest does not run yet.', button: '' };
+  }
+  const because = error && error.code !== 400 ? error.message : 'The server has not opened it yet.';
+  return { next: 'retry', text: because, button: 'Try now' };
+}
+
+/** Return why a device cannot be used, and what to do; "" if it can. what: "console" or "screen". */
+export function whyNoDevice(what, devices) {
+  const [field, noun] = what === 'console'
+    ? ['autoattachSerialConsole', 'serial console'] : ['autoattachGraphicsDevice', 'graphics device'];
+  return devices[field] === false
+    ? `This machine has no ${noun}: its spec says ${field}: false. Remove that from spec.template.spec.domain.devices and restart it.`
+    : '';
+}

@@ -1,0 +1,93 @@
+// Copyright: (c) 2026, virtops.kubevirt contributors
+// GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+// SPDX-License-Identifier: GPL-3.0-or-later
+/** A console's or screen's WebSocket: opens it, says what happens, and opens it again where closing.js says so. */
+
+import { send, socketAddress } from './api.js';
+import { afterClose, afterRefusal } from './closing.js';
+
+const PROTOCOL = 'plain.kubevirt.io';
+const RETRY_MS = [1000, 2000, 3000, 5000];
+const WAIT_MS = 1000;
+
+/** The connection. path: of the subresource. vmi(): the instance now.
+ *
+ * onOpen(socket) is called while no message was received yet. onState({ state, text, button }): state is "connecting",
+ * "open", "waiting" or "ended"; a button's click is to call `start`.
+ */
+export class Connection {
+  constructor({ path, parameters = {}, vmi, onOpen, onState }) {
+    Object.assign(this, { path, parameters, vmi, onOpen, onState, socket: null, timer: 0, failures: 0, isWaiting: false });
+    this.attempt = 0;
+  }
+
+  /** Connect now. */
+  start() {
+    this.stop();
+    const attempt = this.attempt;
+    this.onState({ state: 'connecting', text: 'Connecting…', button: '' });
+    const socket = new WebSocket(socketAddress(this.path, this.parameters), [PROTOCOL]);
+    socket.binaryType = 'arraybuffer';
+    this.socket = socket;
+    let wasOpen = false;
+    socket.addEventListener('open', () => {
+      wasOpen = true;
+      this.failures = 0;
+      this.onState({ state: 'open', text: 'Connected', button: '' });
+      this.onOpen(socket);
+    });
+    socket.addEventListener('close', async ({ code, reason }) => {
+      const end = wasOpen ? afterClose(code, reason) : afterRefusal(await this.probe(), this.vmi());
+      if (attempt === this.attempt) {
+        this.ended(end);
+      }
+    });
+  }
+
+  /** Close it, and do not connect again by itself. */
+  stop() {
+    this.attempt += 1;
+    clearTimeout(this.timer);
+    this.isWaiting = false;
+    this.socket?.close();
+    this.socket = null;
+  }
+
+  /** The instance has changed: connect if that was waited for. */
+  wake() {
+    if (this.isWaiting && this.vmi()?.status?.phase === 'Running') {
+      this.isWaiting = false;
+      this.later(WAIT_MS);
+    }
+  }
+
+  /** Scripts cannot see why a WebSocket was refused; a plain request says whether the user may open it. */
+  async probe() {
+    try {
+      await send('GET', this.path);
+      return null;
+    } catch (error) {
+      return error;
+    }
+  }
+
+  ended({ next, text, button }) {
+    this.socket = null;
+    const state = { again: 'connecting', retry: 'waiting', wait: 'waiting' }[next] ?? 'ended';
+    this.onState({ state, text, button });
+    if (next === 'again') {
+      this.later(WAIT_MS / 4);
+    } else if (next === 'retry') {
+      this.later(RETRY_MS[Math.min(this.failures, RETRY_MS.length - 1)]);
+      this.failures += 1;
+    } else if (next === 'wait') {
+      this.isWaiting = true;
+      this.wake();
+    }
+  }
+
+  later(milliseconds) {
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => this.start(), milliseconds);
+  }
+}

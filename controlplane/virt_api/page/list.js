@@ -1,0 +1,193 @@
+// Copyright: (c) 2026, virtops.kubevirt contributors
+// GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+// SPDX-License-Identifier: GPL-3.0-or-later
+/** The list of the machines of a namespace, or of all. */
+
+import { format } from './address.js';
+import { el, fill, icon, say } from './dom.js';
+import { age } from './format.js';
+import { ICONS } from './icons.js';
+import { collection } from './objects.js';
+import { counted, filtered, GROUPS, rows, sorted } from './rows.js';
+import { Watch } from './watch.js';
+
+const COLUMNS = [
+  ['name', 'Name'], ['namespace', 'Namespace'], ['status', 'Status'], ['node', 'Node'], ['address', 'Address'], ['created', 'Age'],
+];
+const AGE_MS = 10000;
+
+/** The view. */
+export class ListView {
+  constructor(route, go, bar) {
+    Object.assign(this, { route, go, bar, column: 'name', isDown: false, frame: 0, states: new Map() });
+    this.objects = { virtualmachines: new Map(), virtualmachineinstances: new Map() };
+    this.elements = new Map();
+    this.element = this.build();
+    this.watches = Object.keys(this.objects).map((plural) => new Watch(collection(plural, route.namespace), {
+      onChange: (objects) => this.take(plural, objects),
+      onState: (state, error) => this.state(plural, state, error),
+    }));
+    this.timer = setInterval(() => this.ages(), AGE_MS);
+    this.onKey = (event) => this.key(event);
+    document.addEventListener('keydown', this.onKey);
+  }
+
+  build() {
+    this.search = el('input', {
+      type: 'search', placeholder: 'Filter by name, status, node, address', 'aria-label': 'Filter', autocomplete: 'off',
+      on: { input: () => this.narrow({ filter: this.search.value }) },
+    });
+    this.groups = el('div', { class: 'groups', role: 'group', 'aria-label': 'Status' });
+    this.body = el('tbody');
+    this.heads = new Map(COLUMNS.map(([field, label]) => [field, this.head(field, label)]));
+    this.table = el('table', { class: 'machines' }, el('thead', {}, el('tr', {}, [...this.heads.values()])), this.body);
+    this.blank = el('section', { class: 'blank', role: 'status' });
+    const filter = el('label', { class: 'search' }, icon(ICONS.search), this.search, el('kbd', { class: 'wide' }, '/'));
+    return el('div', { class: 'list' }, el('div', { class: 'tools' }, filter, this.groups), this.table, this.blank);
+  }
+
+  head(field, label) {
+    const sort = el('button', { type: 'button', on: { click: () => this.sort(field) } }, label);
+    return el('th', { scope: 'col', class: `is-${field}` }, sort);
+  }
+
+  show(route) {
+    this.route = route;
+    if (this.search.value !== route.filter) {
+      this.search.value = route.filter;
+    }
+    this.table.classList.toggle('of-all', route.namespace === '');
+    this.draw();
+  }
+
+  close() {
+    clearInterval(this.timer);
+    document.removeEventListener('keydown', this.onKey);
+    this.watches.forEach((watch) => watch.stop());
+  }
+
+  key(event) {
+    if (event.key === '/' && !event.target.closest('input, textarea, dialog')) {
+      event.preventDefault();
+      this.search.focus();
+    }
+  }
+
+  narrow(change) {
+    this.route = { ...this.route, ...change };
+    history.replaceState(null, '', format(this.route));
+    this.draw();
+  }
+
+  sort(column) {
+    this.isDown = column === this.column && !this.isDown;
+    this.column = column;
+    this.draw();
+  }
+
+  take(plural, objects) {
+    this.objects[plural] = objects;
+    this.plan();
+  }
+
+  /** Draw once per frame, however many objects changed. */
+  plan() {
+    this.frame ||= requestAnimationFrame(() => {
+      this.frame = 0;
+      this.draw();
+    });
+  }
+
+  state(plural, state, error) {
+    this.states.set(plural, { state, error });
+    const [worst] = ['refused', 'retrying', 'loading', 'live']
+      .flatMap((word) => [...this.states.values()].filter((entry) => entry.state === word));
+    const texts = { loading: 'Loading', live: 'Live', retrying: 'Connecting again', refused: 'Not permitted' };
+    this.bar.live(worst.state, texts[worst.state]);
+    this.error = worst.error ?? null;
+    this.plan();
+  }
+
+  draw() {
+    const all = rows(this.objects.virtualmachines, this.objects.virtualmachineinstances);
+    const shown = sorted(filtered(all, this.route), this.column, this.column === 'created' ? !this.isDown : this.isDown);
+    this.heads.forEach((head, field) => head.setAttribute('aria-sort',
+      field === this.column ? (this.isDown ? 'descending' : 'ascending') : 'none'));
+    this.drawGroups(counted(all));
+    const now = Date.now();
+    this.place(shown.map((row) => this.line(row, now)));
+    this.table.hidden = shown.length === 0;
+    this.drawBlank(all.length, shown.length);
+  }
+
+  /** Put the lines in order, and leave those alone that are in place: focus and selection stay. */
+  place(lines) {
+    lines.forEach((line, index) => {
+      if (this.body.children[index] !== line) {
+        this.body.insertBefore(line, this.body.children[index] ?? null);
+      }
+    });
+    while (this.body.children.length > lines.length) {
+      this.body.lastChild.remove();
+    }
+  }
+
+  line(row, now) {
+    const known = this.elements.get(row.key);
+    const text = JSON.stringify(row);
+    if (known?.text === text) {
+      return known.line;
+    }
+    const line = known?.line ?? el('tr');
+    const href = format({ namespace: row.namespace, name: row.name });
+    const time = el('time', { datetime: row.created, title: new Date(row.created).toLocaleString() }, age(row.created, now));
+    fill(
+      line,
+      el('th', { scope: 'row', class: 'is-name' }, el('a', { href }, row.name), row.kind ? el('span', { class: 'kind' }, row.kind) : ''),
+      el('td', { class: 'is-namespace' }, row.namespace),
+      el('td', { class: 'is-status' }, el('span', { class: 'status', 'data-tone': row.group }, row.status), el('span', { class: 'note' }, row.note)),
+      el('td', { class: 'is-node' }, row.node),
+      el('td', { class: 'is-address' }, row.address),
+      el('td', { class: 'is-created' }, time),
+    );
+    this.elements.set(row.key, { text, line });
+    return line;
+  }
+
+  ages() {
+    const now = Date.now();
+    this.body.querySelectorAll('time').forEach((time) => say(time, age(time.dateTime, now)));
+  }
+
+  drawGroups(counts) {
+    const buttons = [['', 'All'], ...GROUPS].filter(([group]) => group === '' || counts.get(group) || group === this.route.group)
+      .map(([group, label]) => el('button', {
+        type: 'button', 'data-tone': group || null, 'aria-pressed': String(group === this.route.group),
+        on: { click: () => this.narrow({ group }) },
+      }, `${label} `, el('b', {}, String(counts.get(group) ?? 0))));
+    const focused = [...this.groups.children].indexOf(document.activeElement);
+    fill(this.groups, buttons);
+    this.groups.children[focused]?.focus();
+  }
+
+  drawBlank(total, shown) {
+    const space = this.route.namespace;
+    const where = space ? `namespace ${space}` : 'all namespaces';
+    const states = [...this.states.values()].map(({ state }) => state);
+    let texts = [];
+    if (this.error) {
+      texts = this.error.code === 403
+        ? [`You may not list the machines of ${where}`, space ? 'Choose another namespace above, or ask for the role view.' : 'Type the name of a namespace above.', this.error.message]
+        : ['The machines cannot be read', this.error.message, 'It is tried again by itself.'];
+    } else if (states.includes('loading')) {
+      texts = ['Loading…'];
+    } else if (total === 0) {
+      texts = [`No virtual machines in ${where}`, 'One that is created appears here by itself.'];
+    } else if (shown === 0) {
+      texts = ['No machine matches the filter'];
+    }
+    const [title, ...rest] = texts;
+    fill(this.blank, title ? el('h1', {}, title) : '', rest.map((text) => el('p', {}, text)));
+    this.blank.hidden = !title;
+  }
+}

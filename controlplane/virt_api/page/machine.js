@@ -1,0 +1,174 @@
+// Copyright: (c) 2026, virtops.kubevirt contributors
+// GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+// SPDX-License-Identifier: GPL-3.0-or-later
+/** One machine: its head, its buttons, and the tabs overview, console and screen. */
+
+import { reviewRights } from './access.js';
+import { accepted, ACTIONS, bodyOf, pathOf, question, whyNot } from './actions.js';
+import { format, TABS } from './address.js';
+import { request } from './api.js';
+import { ask, notify } from './dialog.js';
+import { allow, button, el, fill, icon, isGrey, say } from './dom.js';
+import { explain } from './explain.js';
+import { ICONS } from './icons.js';
+import { MachineObjects } from './machine_objects.js';
+import { groupOf, statusWord } from './objects.js';
+import { Overview } from './overview.js';
+import { ScreenTab } from './screen.js';
+import { SerialTab } from './serial.js';
+
+const LABELS = { overview: 'Overview', console: 'Console', screen: 'Screen' };
+const STATES = { loading: 'Loading', live: 'Live', retrying: 'Connecting again', refused: 'Not permitted' };
+const CLOCK_MS = 5000;
+
+/** The view. */
+export class MachineView {
+  constructor(route, go, bar) {
+    Object.assign(this, { route, go, bar, rights: new Map(), closed: new AbortController(), busy: new Set(), frame: 0 });
+    const machine = { namespace: route.namespace, name: route.name };
+    this.machine = machine;
+    this.objects = new MachineObjects(machine, () => this.plan());
+    const context = { machine, world: () => this.objects.world(), rights: () => this.rights, signal: this.closed.signal };
+    this.tabs = { overview: new Overview(context), console: new SerialTab(context), screen: new ScreenTab(context) };
+    this.element = this.build();
+    this.timer = setInterval(() => this.plan(), CLOCK_MS);
+    this.review();
+  }
+
+  build() {
+    const { namespace, name } = this.machine;
+    this.status = el('span', { class: 'status' });
+    this.why = el('section', { class: 'why', 'aria-live': 'polite' });
+    this.buttons = new Map(ACTIONS.map((action) => [action, this.action(action)]));
+    this.links = new Map(TABS.map((tab) => [tab, this.tab(tab)]));
+    const back = el('a', { class: 'crumb', href: format({ namespace }), title: 'Back to the list' }, icon(ICONS.back), namespace);
+    const head = el('div', { class: 'head' }, back, el('h1', {}, name), this.status,
+      el('div', { class: 'actions', role: 'toolbar', 'aria-label': 'Machine' }, [...this.buttons.values()]));
+    const tabs = el('div', { class: 'tabs', role: 'tablist', on: { keydown: (event) => this.arrows(event) } }, [...this.links.values()]);
+    this.panels = new Map(TABS.map((tab) => [tab, el('div', {
+      class: `panel of-${tab}`, role: 'tabpanel', id: `panel-${tab}`, 'aria-labelledby': `tab-${tab}`, hidden: true,
+    }, this.tabs[tab].element)]));
+    return el('div', { class: 'machine' }, head, this.why, tabs, [...this.panels.values()]);
+  }
+
+  action(action) {
+    return el('button', {
+      type: 'button', class: 'button', 'data-verb': action.verb, on: { click: () => this.act(action) },
+    }, icon(ICONS[action.verb]), el('span', {}, action.label));
+  }
+
+  tab(tab) {
+    return el('a', {
+      role: 'tab', id: `tab-${tab}`, 'aria-controls': `panel-${tab}`, href: format({ ...this.machine, tab }),
+    }, LABELS[tab]);
+  }
+
+  arrows(event) {
+    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    if (step) {
+      const next = TABS[(TABS.indexOf(this.route.tab) + step + TABS.length) % TABS.length];
+      this.go({ ...this.machine, tab: next });
+      this.links.get(next).focus();
+    }
+  }
+
+  show(route) {
+    this.route = route;
+    TABS.forEach((tab) => {
+      const isShown = tab === route.tab;
+      this.links.get(tab).setAttribute('aria-selected', String(isShown));
+      this.links.get(tab).tabIndex = isShown ? 0 : -1;
+      this.panels.get(tab).hidden = !isShown;
+    });
+    this.element.dataset.tab = route.tab;
+    this.draw();
+    this.tabs[route.tab].show?.();
+  }
+
+  close() {
+    this.closed.abort();
+    clearInterval(this.timer);
+    this.objects.stop();
+    Object.values(this.tabs).forEach((tab) => tab.close?.());
+  }
+
+  async review() {
+    try {
+      this.rights = await reviewRights(this.machine, this.closed.signal);
+    } finally {
+      this.plan();
+    }
+  }
+
+  /** Draw once per frame, however many objects changed. */
+  plan() {
+    if (!this.closed.signal.aborted) {
+      this.frame ||= requestAnimationFrame(() => {
+        this.frame = 0;
+        this.draw();
+      });
+    }
+  }
+
+  draw() {
+    const world = this.objects.world();
+    this.bar.live(world.state, STATES[world.state]);
+    const word = world.isKnown ? (world.vm || world.vmi ? statusWord(world.vm, world.vmi) : 'Gone') : 'Loading';
+    say(this.status, word);
+    this.status.dataset.tone = word === 'Loading' || word === 'Gone' ? 'stopped' : groupOf(word);
+    this.drawWhy(world);
+    ACTIONS.forEach((action) => {
+      const reason = world.isKnown ? whyNot(action, world, this.rights) : 'The machine is being read.';
+      allow(this.buttons.get(action), this.busy.has(action) ? 'It is being asked for.' : reason, action.label);
+    });
+    const whyNoScreen = this.rights.get('virtualmachineinstances/vnc') === false;
+    this.links.get('screen').classList.toggle('grey', whyNoScreen);
+    this.links.get('console').classList.toggle('grey', this.rights.get('virtualmachineinstances/console') === false);
+    Object.values(this.tabs).forEach((tab) => tab.update(world));
+  }
+
+  drawWhy(world) {
+    const shown = world.error
+      ? { tone: 'problem', title: world.error.code === 403 ? 'You may not look at it' : 'It cannot be read', text: world.error.message, remedy: '' }
+      : explain({ ...world, now: Date.now() });
+    const text = JSON.stringify(shown);
+    this.why.hidden = !world.isKnown && !world.error;
+    if (text !== this.whyText) {
+      this.whyText = text;
+      this.why.dataset.tone = shown.tone;
+      fill(this.why, el('h2', {}, shown.title), el('p', {}, shown.text), shown.remedy ? el('p', { class: 'remedy' }, shown.remedy) : '');
+    }
+  }
+
+  async act(action) {
+    if (isGrey(this.buttons.get(action))) {
+      notify(this.buttons.get(action).title);
+      return;
+    }
+    const { name } = this.machine;
+    const isHard = action.danger ? await this.confirm(action) : false;
+    if (isHard === null) {
+      return;
+    }
+    this.busy.add(action);
+    this.draw();
+    try {
+      await request('PUT', pathOf(action, this.machine), { body: bodyOf(action, isHard) });
+      notify(accepted(action, name));
+    } catch (error) {
+      notify(`${action.label}: ${error.message}`, true);
+      this.review();
+    } finally {
+      this.busy.delete(action);
+      this.plan();
+    }
+  }
+
+  /** Ask before something dangerous. Returns whether to use force; null: do nothing. */
+  async confirm(action) {
+    const { title, text, hard } = question(action, this.objects.world(), this.machine.name);
+    const force = el('input', { type: 'checkbox' });
+    const fields = hard ? [el('label', { class: 'check' }, force, el('span', {}, hard))] : [];
+    return await ask({ title, text, agree: action.label, fields }) ? force.checked : null;
+  }
+}

@@ -1,0 +1,98 @@
+// Copyright: (c) 2026, virtops.kubevirt contributors
+// GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+// SPDX-License-Identifier: GPL-3.0-or-later
+/** Reads VMs, VMIs and Pods: paths, and the questions that several views ask. Pure. Missing fields are no errors. */
+
+export const PHASES_FINAL = ['Succeeded', 'Failed'];
+const KUBEVIRT = 'apis/kubevirt.io/v1';
+const SUBRESOURCES = 'apis/subresources.kubevirt.io/v1';
+
+/** Return the path of a kind of KubeVirt; namespace "" is all. */
+export function collection(plural, namespace) {
+  return namespace ? `${KUBEVIRT}/namespaces/${encodeURIComponent(namespace)}/${plural}` : `${KUBEVIRT}/${plural}`;
+}
+
+/** Return the path of a core kind of a namespace. */
+export function core(plural, namespace) {
+  return `api/v1/namespaces/${encodeURIComponent(namespace)}/${plural}`;
+}
+
+/** Return the path of a subresource. */
+export function subresource(plural, namespace, name, verb) {
+  const [space, object] = [namespace, name].map(encodeURIComponent);
+  return `${SUBRESOURCES}/namespaces/${space}/${plural}/${object}/${verb}`;
+}
+
+/** Return a condition; undefined when it is absent. */
+export function condition(object, type) {
+  return object?.status?.conditions?.find((entry) => entry.type === type);
+}
+
+/** Tell whether a condition has a status. */
+export function has(object, type, status = 'True') {
+  return condition(object, type)?.status === status;
+}
+
+/** Tell whether an object's deletion has begun. */
+export function isDeleting(object) {
+  return Boolean(object?.metadata?.deletionTimestamp);
+}
+
+/** Tell whether the instance exists and its run is not over. */
+export function isAlive(vmi) {
+  return Boolean(vmi) && !PHASES_FINAL.includes(vmi.status?.phase);
+}
+
+/** Return the run strategy; "" when there is no VM. */
+export function runStrategy(vm) {
+  if (!vm) {
+    return '';
+  }
+  return vm.spec?.runStrategy || (vm.spec?.running ? 'Always' : 'Halted');
+}
+
+/** Return the migration that is under way; null when there is none. */
+export function movement(vmi) {
+  const state = vmi?.status?.migrationState;
+  return state && !state.completed && !state.failed && state.startTimestamp ? state : null;
+}
+
+/** Return the devices of the machine's spec. */
+export function devices(vm, vmi) {
+  return (vmi?.spec ?? vm?.spec?.template?.spec)?.domain?.devices ?? {};
+}
+
+/** Return the newest launcher Pod, and on the instance's node before others. */
+export function launcherOf(pods, vmi) {
+  const own = pods.filter((pod) => !vmi || pod.metadata.labels?.['kubevirt.io/created-by'] === vmi.metadata.uid);
+  const node = vmi?.status?.nodeName;
+  const rank = (pod) => [pod.spec?.nodeName === node && node ? 1 : 0, pod.metadata.creationTimestamp];
+  return own.sort((a, b) => compare(rank(b), rank(a)))[0] ?? null;
+}
+
+function compare([first, then], [other, later]) {
+  return first - other || (then < later ? -1 : Number(then > later));
+}
+
+/** Return the word for a machine's status, as kubectl shows it. */
+export function statusWord(vm, vmi) {
+  if (vm) {
+    return vm.status?.printableStatus || (isDeleting(vm) ? 'Terminating' : 'Unknown');
+  }
+  if (isDeleting(vmi) && isAlive(vmi)) {
+    return 'Stopping';
+  }
+  return has(vmi, 'Paused') ? 'Paused' : vmi?.status?.phase || 'Pending';
+}
+
+const GROUPS = {
+  Running: 'running', Migrating: 'running', Paused: 'paused',
+  Starting: 'changing', Provisioning: 'changing', Stopping: 'changing', Terminating: 'changing', Pending: 'changing',
+  Scheduling: 'changing', Scheduled: 'changing', WaitingForVolumeBinding: 'changing',
+  Stopped: 'stopped', Succeeded: 'stopped',
+};
+
+/** Return the group of a status word: running, paused, changing, stopped or problem. */
+export function groupOf(word) {
+  return GROUPS[word] ?? 'problem';
+}

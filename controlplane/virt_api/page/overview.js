@@ -1,0 +1,73 @@
+// Copyright: (c) 2026, virtops.kubevirt contributors
+// GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+// SPDX-License-Identifier: GPL-3.0-or-later
+/** The tab with the time line and the facts of a machine. */
+
+import { el, fill, say } from './dom.js';
+import { disks, facts } from './facts.js';
+import { age } from './format.js';
+import { timeline } from './timeline.js';
+
+/** The tab. */
+export class Overview {
+  constructor() {
+    this.line = el('ol', { class: 'timeline' });
+    this.hidden = el('p', { class: 'hint' });
+    this.facts = el('dl', { class: 'facts' });
+    this.disks = el('dl', { class: 'facts' });
+    this.entries = new Map();
+    this.element = el(
+      'div', { class: 'overview' },
+      el('section', { 'aria-label': 'Time line' }, el('h2', {}, 'What happened'), this.hidden, this.line),
+      el('aside', {}, el('h2', {}, 'Machine'), this.facts, el('h2', {}, 'Disks'), this.disks),
+    );
+  }
+
+  update(world) {
+    if (!world.isKnown) {
+      return;
+    }
+    const names = { pods: 'launcher Pods', events: 'Events' };
+    const hidden = world.hidden.map((what) => names[what]).join(' and ');
+    say(this.hidden, hidden ? `You may not read the ${hidden} of this namespace, so they are missing here.` : '');
+    this.drawFacts(this.facts, facts(world));
+    this.drawFacts(this.disks, disks(world));
+    this.drawLine(timeline(world), Date.now());
+  }
+
+  drawFacts(list, rows) {
+    const text = JSON.stringify(rows);
+    if (list.dataset.text !== text) {
+      list.dataset.text = text;
+      fill(list, rows.flatMap(([label, value]) => [el('dt', {}, label), el('dd', {}, value)]));
+    }
+  }
+
+  /** Draw the entries; those that have not changed keep their elements, and with them a selection. */
+  drawLine(entries, now) {
+    const lines = entries.map((entry) => this.item(entry, now));
+    if (lines.length !== this.line.children.length || lines.some((line, index) => this.line.children[index] !== line)) {
+      fill(this.line, lines);
+    }
+    this.entries = new Map([...this.entries].filter(([, { item }]) => item.isConnected));
+  }
+
+  item(entry, now) {
+    const key = JSON.stringify(entry);
+    const known = this.entries.get(key);
+    if (known) {
+      say(known.time, age(new Date(entry.time).toISOString(), now) || 'now');
+      return known.item;
+    }
+    const stamp = new Date(entry.time);
+    const time = el('time', { datetime: stamp.toISOString(), title: stamp.toLocaleString() }, age(stamp.toISOString(), now));
+    const times = entry.count > 1 ? el('span', { class: 'count', title: `${entry.count} times` }, `×${entry.count}`) : '';
+    const item = el(
+      'li', { 'data-tone': entry.tone, 'data-kind': entry.kind },
+      time, el('span', { class: 'source' }, entry.source),
+      el('div', { class: 'what' }, el('b', {}, entry.title), times, el('code', {}, entry.code), entry.text ? el('p', {}, entry.text) : ''),
+    );
+    this.entries.set(key, { item, time });
+    return item;
+  }
+}

@@ -1,0 +1,74 @@
+// Copyright: (c) 2026, virtops.kubevirt contributors
+// GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+// SPDX-License-Identifier: GPL-3.0-or-later
+/** What console and screen share: the state of the connection, full screen, the clipboard, files. */
+
+import { button, el, icon, say } from './dom.js';
+import { ICONS } from './icons.js';
+
+/** Return a tool: a button with an icon, and a label where there is room. */
+export function tool(name, label, title, onClick) {
+  const made = button('', onClick, { kind: 'tool', title, 'aria-label': title });
+  made.append(icon(ICONS[name]), el('span', { class: 'wide' }, label));
+  return made;
+}
+
+const WORDS = { open: 'Connected', connecting: 'Connecting', waiting: 'Waiting', ended: 'Not connected' };
+
+/** A console or screen: the strip with its state and tools, and a cover that says why it shows nothing live. */
+export class Device {
+  constructor(frame, tools, onConnect) {
+    this.word = el('span', { class: 'word' });
+    this.text = el('p', { role: 'status' });
+    this.button = button('Connect', onConnect, { kind: 'strong' });
+    this.cover = el('div', { class: 'cover' }, el('div', {}, this.text, this.button));
+    const strip = el('div', { class: 'strip' }, el('span', { class: 'dot' }), this.word, el('span', { class: 'space' }), tools);
+    this.element = el('div', { class: 'device' }, strip, el('div', { class: 'stage' }, frame, this.cover));
+    this.show({ state: 'ended', text: 'Not connected.', button: '' });
+  }
+
+  /** Show a state of connection.js. */
+  show({ state, text, button: label }) {
+    this.element.dataset.state = state;
+    say(this.word, WORDS[state]);
+    say(this.text, text);
+    say(this.button, label);
+    this.button.hidden = !label;
+    this.cover.hidden = state === 'open';
+  }
+}
+
+/** Show an element on the whole screen, or no longer. */
+export async function toggleFull(element) {
+  if (document.fullscreenElement) {
+    await document.exitFullscreen();
+  } else {
+    await element.requestFullscreen();
+  }
+}
+
+/** Copy a text. Tells whether the browser allowed it. */
+export async function copy(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Return the text of the clipboard; null when the browser does not allow it. */
+export async function clipboard() {
+  try {
+    return await navigator.clipboard.readText();
+  } catch {
+    return null;
+  }
+}
+
+/** Have the browser save a Blob as a file. */
+export function save(blob, name) {
+  const url = URL.createObjectURL(blob);
+  el('a', { href: url, download: name }).click();
+  setTimeout(() => URL.revokeObjectURL(url), 10000);
+}

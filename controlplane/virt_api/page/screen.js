@@ -1,0 +1,171 @@
+// Copyright: (c) 2026, virtops.kubevirt contributors
+// GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+// SPDX-License-Identifier: GPL-3.0-or-later
+/** The tab with the guest's screen. */
+
+import { send } from './api.js';
+import { whyNoDevice } from './closing.js';
+import { Connection } from './connection.js';
+import { ask, notify } from './dialog.js';
+import { button, el, fill } from './dom.js';
+import RFB from './novnc/package/core/rfb.js';
+import { devices, subresource } from './objects.js';
+import { clipboard, Device, save, toggleFull, tool } from './panel.js';
+import { CHORDS, SHIFT, strokes } from './strokes.js';
+
+const RIGHT = 'virtualmachineinstances/vnc';
+const BETWEEN_KEYS_MS = 8; // a guest's keyboard controller holds 16 bytes
+
+/** The tab. It connects when it is first shown, and stays connected while the machine's page is open. */
+export class ScreenTab {
+  constructor({ machine, world, rights }) {
+    Object.assign(this, { machine, world, rights, rfb: null, isShown: false, isScaled: true, isTyping: false });
+    const { namespace, name } = machine;
+    this.path = subresource('virtualmachineinstances', namespace, name, 'vnc');
+    this.connection = new Connection({
+      path: this.path,
+      vmi: () => this.world().vmi,
+      onOpen: (socket) => this.open(socket),
+      onState: (state) => this.state(state),
+    });
+    this.element = this.build();
+  }
+
+  build() {
+    this.menu = el('div', { class: 'menu', role: 'menu', id: 'keys', popover: 'auto' }, CHORDS.map(([label, keys]) => el('button', {
+      type: 'button', role: 'menuitem', on: { click: () => this.press(keys) },
+    }, label)));
+    this.keys = tool('keys', 'Keys', 'Send keys that this computer would take', () => {});
+    this.keys.setAttribute('popovertarget', 'keys');
+    this.scale = tool('scale', 'Scale', 'Scale the screen to the window', () => this.toggleScale());
+    this.scale.setAttribute('aria-pressed', 'true');
+    const tools = el(
+      'div', { class: 'toolbar', role: 'toolbar', 'aria-label': 'Screen' },
+      button('Ctrl+Alt+Del', () => this.press(CHORDS[0][1]), { kind: 'tool wide', title: 'Send Ctrl+Alt+Delete' }),
+      this.keys, this.menu,
+      tool('paste', 'Type', 'Type a text as keys of a US keyboard', () => this.type()),
+      this.scale,
+      tool('camera', 'Screenshot', 'Save the screen as a PNG file', () => this.shoot()),
+      tool('full', '', 'Full screen', () => toggleFull(this.element)),
+    );
+    this.frame = el('div', { class: 'screen' });
+    this.device = new Device(this.frame, tools, () => this.connection.start());
+    return this.device.element;
+  }
+
+  show() {
+    this.isShown = true;
+    this.begin();
+    this.rfb?.focus();
+  }
+
+  /** Connect once it is known that the user may and that the machine has a screen. */
+  begin() {
+    const { isKnown, vm, vmi } = this.world();
+    if (!this.isShown || this.hasBegun || !isKnown || !this.rights().has(RIGHT)) {
+      return;
+    }
+    this.hasBegun = true;
+    const mayNot = this.rights().get(RIGHT) === false;
+    const refusal = mayNot ? `You may not see the screen: this needs the right to get ${RIGHT} in this namespace.`
+      : whyNoDevice('screen', devices(vm, vmi));
+    if (refusal) {
+      this.device.show({ state: 'ended', text: refusal, button: mayNot ? 'Try again' : '' });
+      return;
+    }
+    this.connection.start();
+  }
+
+  open(socket) {
+    this.drop();
+    this.rfb = new RFB(this.frame, socket, { shared: true });
+    Object.assign(this.rfb, { scaleViewport: this.isScaled, clipViewport: !this.isScaled, dragViewport: false, focusOnClick: true, background: '' });
+    this.rfb.addEventListener('securityfailure', () => notify('The screen refused the connection.', true));
+    this.rfb.addEventListener('connect', () => {
+      this.frame.dataset.open = 'true';
+      this.rfb?.focus();
+    });
+  }
+
+  state(state) {
+    this.device.show(state);
+    if (state.state !== 'open') {
+      delete this.frame.dataset.open;
+    }
+  }
+
+  /** Remove the picture of an ended connection. */
+  drop() {
+    this.rfb?.disconnect();
+    this.rfb = null;
+    fill(this.frame);
+  }
+
+  update() {
+    this.begin();
+    this.connection.wake();
+  }
+
+  close() {
+    this.connection.stop();
+    this.drop();
+  }
+
+  /** Press keys together, and release them in reverse. */
+  press(keys) {
+    this.menu.hidePopover();
+    if (this.isOpen()) {
+      keys.forEach(({ keysym, code }) => this.rfb.sendKey(keysym, code, true));
+      [...keys].reverse().forEach(({ keysym, code }) => this.rfb.sendKey(keysym, code, false));
+      this.rfb.focus();
+    }
+  }
+
+  isOpen() {
+    return Boolean(this.rfb) && this.frame.dataset.open === 'true';
+  }
+
+  /** Ask for a text and type it. */
+  async type() {
+    const area = el('textarea', { rows: '6', 'aria-label': 'Text to type' });
+    area.value = await clipboard() ?? '';
+    const text = 'The guest gets it as keys of a US keyboard.';
+    if (await ask({ title: 'Type a text', text, agree: 'Type', fields: [el('div', {}, area)], kind: '' })) {
+      await this.typeText(area.value);
+    }
+  }
+
+  async typeText(text) {
+    const { strokes: keys, unknown } = strokes(text);
+    if (unknown.length) {
+      notify(`Nothing was typed: a US keyboard has no key for ${unknown.join(' ')}`, true);
+      return;
+    }
+    for (const { keysym, code, shift } of keys) {
+      if (!this.isOpen()) {
+        return;
+      }
+      this.press(shift ? [SHIFT, { keysym, code }] : [{ keysym, code }]);
+      await new Promise((resolve) => setTimeout(resolve, BETWEEN_KEYS_MS));
+    }
+  }
+
+  toggleScale() {
+    this.isScaled = !this.isScaled;
+    this.scale.setAttribute('aria-pressed', String(this.isScaled));
+    if (this.rfb) {
+      Object.assign(this.rfb, { scaleViewport: this.isScaled, clipViewport: !this.isScaled, dragViewport: false });
+    }
+  }
+
+  /** Save what the server sees; it works without a connection. */
+  async shoot() {
+    try {
+      const blob = await (await send('GET', `${this.path}/screenshot`)).blob();
+      const stamp = new Date().toISOString().slice(0, 19).replaceAll(':', '-');
+      save(new Blob([blob], { type: 'image/png' }), `${this.machine.name}-${stamp}.png`);
+    } catch (error) {
+      notify(`Screenshot: ${error.message}`, true);
+    }
+  }
+}

@@ -1,0 +1,194 @@
+// Copyright: (c) 2026, virtops.kubevirt contributors
+// GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+// SPDX-License-Identifier: GPL-3.0-or-later
+/** The tab with the serial console. */
+
+import { whyNoDevice } from './closing.js';
+import { Connection } from './connection.js';
+import { ask, notify } from './dialog.js';
+import { el, say } from './dom.js';
+import { devices, subresource } from './objects.js';
+import { clipboard, copy, Device, save, toggleFull, tool } from './panel.js';
+import { makeTerminal, textOf } from './terminal.js';
+
+const RIGHT = 'virtualmachineinstances/console';
+const HINT = 'Ctrl+Shift+C copies, Ctrl+Shift+V pastes, Ctrl+Shift+F searches, Ctrl+Shift+E leaves the terminal';
+
+/** The tab. It connects when it is first shown, and stays connected while the machine's page is open. */
+export class SerialTab {
+  constructor({ machine, world, rights }) {
+    Object.assign(this, { machine, world, rights, parts: null, isShown: false });
+    const { namespace, name } = machine;
+    this.connection = new Connection({
+      path: subresource('virtualmachineinstances', namespace, name, 'console'),
+      parameters: { backlog: 'true' },
+      vmi: () => this.world().vmi,
+      onOpen: (socket) => this.open(socket),
+      onState: (state) => this.device.show(state),
+    });
+    this.element = this.build();
+  }
+
+  build() {
+    this.find = el('input', {
+      type: 'search', placeholder: 'Search', 'aria-label': 'Search the output', on: { keydown: (event) => this.searchKey(event), input: () => this.search(1, true) },
+    });
+    this.hits = el('span', { class: 'hits', role: 'status' });
+    this.tools = el(
+      'div', { class: 'toolbar', role: 'toolbar', 'aria-label': 'Console' },
+      el('span', { class: 'find' }, this.find, this.hits),
+      tool('up', '', 'Search upwards (Shift+Enter)', () => this.search(-1)),
+      tool('down', '', 'Search downwards (Enter)', () => this.search(1)),
+      tool('copy', 'Copy', 'Copy the selection, or all (Ctrl+Shift+C)', () => this.copy()),
+      tool('paste', 'Paste', 'Paste (Ctrl+Shift+V)', () => this.paste()),
+      tool('fit', 'Fit', 'Tell the guest the size of this window: types stty rows … cols …', () => this.tellSize()),
+      tool('save', 'Save', 'Save the output as a text file', () => this.save()),
+      tool('full', '', 'Full screen', () => toggleFull(this.element)),
+    );
+    this.frame = el('div', { class: 'terminal' });
+    this.device = new Device(this.frame, this.tools, () => this.connect());
+    this.device.element.append(el('p', { class: 'hint' }, HINT));
+    return this.device.element;
+  }
+
+  show() {
+    this.isShown = true;
+    if (!this.parts) {
+      this.make();
+    }
+    this.fit();
+    this.begin();
+    this.parts.terminal.focus();
+  }
+
+  make() {
+    this.parts = makeTerminal({ onInput: (bytes) => this.send(bytes), onKey: (event) => this.key(event) });
+    this.parts.terminal.open(this.frame);
+    this.parts.search.onDidChangeResults?.(({ resultCount }) => say(this.hits, this.find.value ? String(resultCount) : ''));
+    this.observer = new ResizeObserver(() => this.fit());
+    this.observer.observe(this.frame);
+  }
+
+  /** Connect once it is known that the user may and that the machine has a console. */
+  begin() {
+    const world = this.world();
+    if (!this.isShown || this.hasBegun || !world.isKnown || !this.rights().has(RIGHT)) {
+      return;
+    }
+    this.hasBegun = true;
+    const refusal = this.refusal(world);
+    if (refusal) {
+      this.device.show({ state: 'ended', text: refusal, button: this.rights().get(RIGHT) ? '' : 'Try again' });
+      return;
+    }
+    this.connect();
+  }
+
+  refusal({ vm, vmi }) {
+    if (this.rights().get(RIGHT) === false) {
+      return `You may not open the console: this needs the right to get ${RIGHT} in this namespace.`;
+    }
+    return whyNoDevice('console', devices(vm, vmi));
+  }
+
+  connect() {
+    this.connection.start();
+    this.parts.terminal.focus();
+  }
+
+  open(socket) {
+    const { terminal } = this.parts;
+    terminal.reset(); // the backlog begins the output again
+    this.parts.isTyping = false;
+    socket.addEventListener('message', ({ data }) => terminal.write(new Uint8Array(data)));
+  }
+
+  update() {
+    this.begin();
+    this.connection.wake();
+  }
+
+  close() {
+    this.connection.stop();
+    this.observer?.disconnect();
+    this.parts?.terminal.dispose();
+  }
+
+  /** Send bytes. They go as a binary frame: the server ignores text frames. */
+  send(bytes) {
+    const { socket } = this.connection;
+    if (socket?.readyState === WebSocket.OPEN) {
+      socket.send(bytes);
+    }
+  }
+
+  fit() {
+    if (this.parts && this.frame.offsetParent) {
+      this.parts.fit.fit();
+    }
+  }
+
+  tellSize() {
+    const { rows, cols } = this.parts.terminal;
+    this.send(new TextEncoder().encode(`stty rows ${rows} cols ${cols}\r`));
+    this.parts.terminal.focus();
+  }
+
+  /** Take the keys of the page. Returns false for a key that the guest does not get. */
+  key(event) {
+    const does = { KeyC: () => this.copy(), KeyV: () => this.paste(), KeyF: () => this.find.focus(), KeyE: () => this.find.focus() }[event.code];
+    if (!does || !event.ctrlKey || !event.shiftKey || event.altKey) {
+      return true;
+    }
+    event.preventDefault();
+    if (event.type === 'keydown') {
+      does();
+    }
+    return false;
+  }
+
+  async copy() {
+    const { terminal } = this.parts;
+    const selected = terminal.getSelection();
+    const done = await copy(selected || textOf(terminal));
+    const what = selected ? 'The selection' : 'All output';
+    notify(done ? `${what} was copied.` : 'The browser does not let this page copy. Select the text, and use its menu.', !done);
+  }
+
+  async paste() {
+    const text = await clipboard() ?? await this.typed();
+    if (text) {
+      this.parts.isTyping = true;
+      this.parts.terminal.paste(text);
+    }
+    this.parts.terminal.focus();
+  }
+
+  /** Ask for a text where the browser does not show its clipboard. */
+  async typed() {
+    const area = el('textarea', { rows: '6', 'aria-label': 'Text to paste' });
+    const agreed = await ask({ title: 'Paste into the console', text: '', agree: 'Paste', fields: [el('div', {}, area)], kind: '' });
+    return agreed ? area.value : '';
+  }
+
+  save() {
+    save(new Blob([textOf(this.parts.terminal)], { type: 'text/plain' }), `${this.machine.name}-console.txt`);
+  }
+
+  searchKey(event) {
+    if (event.key === 'Enter') {
+      this.search(event.shiftKey ? -1 : 1);
+    } else if (event.key === 'Escape') {
+      this.parts.search.clearDecorations();
+      this.parts.terminal.focus();
+    }
+  }
+
+  /** Search from the selection on. The newest output is what one looks for, so typing searches upwards. */
+  search(direction, isTyped = false) {
+    const { search } = this.parts;
+    const text = this.find.value;
+    const isFound = text === '' || (direction > 0 && !isTyped ? search.findNext(text) : search.findPrevious(text));
+    say(this.hits, isFound ? '' : 'not found');
+  }
+}

@@ -1,0 +1,54 @@
+// Copyright: (c) 2026, virtops.kubevirt contributors
+// GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+// SPDX-License-Identifier: GPL-3.0-or-later
+/** A terminal that shows what a guest writes and lets it do nothing else. */
+
+import { FitAddon } from './addon-fit/package/lib/addon-fit.mjs';
+import { SearchAddon } from './addon-search/package/lib/addon-search.mjs';
+import { installInlineStyles } from './inline_styles.js';
+import { Terminal } from './xterm/package/lib/xterm.mjs';
+
+installInlineStyles();
+
+const SCROLLBACK = 20000;
+const HYPERLINK = 8; // OSC 8; a link of a guest could show one address and open another
+const REPORTS = [{ final: 'n' }, { prefix: '?', final: 'n' }, { final: 'c' }, { prefix: '>', final: 'c' }];
+const THEME = {
+  background: '#0f1117', foreground: '#d8dbe2', cursor: '#8fa2ff', selectionBackground: '#3b4675',
+  black: '#1c1f2a', red: '#f0717b', green: '#7fc87f', yellow: '#e5c07b', blue: '#7aa2f7', magenta: '#c099ff', cyan: '#6cc7d6', white: '#c8ccd6',
+  brightBlack: '#5c6378', brightRed: '#ff8d94', brightGreen: '#9ae09a', brightYellow: '#f3d79a', brightBlue: '#9db8ff',
+  brightMagenta: '#d5b8ff', brightCyan: '#8fdde9', brightWhite: '#f4f5f8',
+};
+
+/** Return { terminal, fit, search, isTyping }. onInput(bytes) gets what the user types; onKey(event) may take a key: false. */
+export function makeTerminal({ onInput, onKey }) {
+  const terminal = new Terminal({
+    scrollback: SCROLLBACK, fontSize: 13, lineHeight: 1.15, theme: THEME, cursorBlink: true,
+    fontFamily: 'ui-monospace, "SF Mono", Menlo, Consolas, "DejaVu Sans Mono", monospace', screenReaderMode: false,
+  });
+  const parts = { terminal, fit: new FitAddon(), search: new SearchAddon(), isTyping: false };
+  terminal.loadAddon(parts.fit);
+  terminal.loadAddon(parts.search);
+  terminal.parser.registerOscHandler(HYPERLINK, () => true);
+  // A guest's questions of long ago are in the backlog. An answer would be typed into what runs there now.
+  REPORTS.forEach((sequence) => terminal.parser.registerCsiHandler(sequence, () => !parts.isTyping));
+  const encoder = new TextEncoder();
+  terminal.onData((text) => onInput(encoder.encode(text)));
+  terminal.onBinary((text) => onInput(Uint8Array.from(text, (character) => character.charCodeAt(0))));
+  terminal.attachCustomKeyEventHandler((event) => {
+    parts.isTyping = true;
+    return onKey(event);
+  });
+  return parts;
+}
+
+/** Return all lines of a terminal, for a file. */
+export function textOf(terminal) {
+  const buffer = terminal.buffer.normal;
+  const lines = Array.from({ length: buffer.length }, (_, index) => buffer.getLine(index));
+  const text = lines.map((line, index) => {
+    const isWrapped = lines[index + 1]?.isWrapped;
+    return line.translateToString(!isWrapped) + (isWrapped ? '' : '\n');
+  });
+  return text.join('').trimEnd();
+}

@@ -1,0 +1,165 @@
+// Copyright: (c) 2026, virtops.kubevirt contributors
+// GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+// SPDX-License-Identifier: GPL-3.0-or-later
+/** One time line of a machine: its conditions, phases and Events, and those of its instance and launcher Pods. Pure.
+ *
+ * An entry is { time, source, kind, tone, title, text, code, count, id }; tone: good, bad, plain. code: the API's own word.
+ */
+
+import { scheduling } from './explain_pod.js';
+import { sentence } from './format.js';
+import { isDeleting } from './objects.js';
+
+const LIMIT = 200;
+const BAD_WHEN_TRUE = ['Paused', 'Failure', 'RestartRequired', 'AgentVersionNotSupported', 'DisruptionTarget', 'SoftwareEmulation'];
+const PLAIN_WHEN_FALSE = ['LiveMigratable', 'StorageLiveMigratable', 'AgentConnected', 'Initialized', 'PodReadyToStartContainers'];
+
+/** Return the entries, newest first. */
+export function timeline({ vm = null, vmi = null, pods = [], events = [] }) {
+  const entries = [
+    ...(vm ? [...life(vm, 'VM'), ...conditions(vm, 'VM', copied(vmi))] : []),
+    ...(vmi ? [...life(vmi, 'Instance'), ...phases(vmi), ...conditions(vmi, 'Instance')] : []),
+    ...pods.flatMap((pod) => [...life(pod, 'Pod'), ...conditions(pod, 'Pod', copied(vmi)), ...containers(pod)]),
+    ...events.map(ofEvent),
+  ];
+  return entries
+    .filter((entry) => !Number.isNaN(entry.time))
+    .sort((a, b) => b.time - a.time || RANK.indexOf(b.kind) - RANK.indexOf(a.kind))
+    .slice(0, LIMIT);
+}
+
+// within a second: what came of something is shown above it
+const RANK = ['life', 'event', 'phase', 'condition'];
+
+function entry(fields) {
+  return { tone: 'plain', text: '', code: '', count: 1, ...fields, time: Date.parse(fields.time ?? '') };
+}
+
+function life(object, source) {
+  const { uid, name, creationTimestamp, deletionTimestamp } = object.metadata;
+  const word = { VM: 'Virtual machine', Instance: 'Instance', Pod: `Launcher Pod ${name}` }[source];
+  const created = entry({ id: `${uid}/created`, time: creationTimestamp, source, kind: 'life', title: `${word} created` });
+  if (!isDeleting(object)) {
+    return [created];
+  }
+  // the stamp of an instance or a Pod is when its grace period ends
+  const seconds = object.metadata.deletionGracePeriodSeconds ?? 0;
+  const asked = new Date(Date.parse(deletionTimestamp) - seconds * 1000).toISOString();
+  return [created, entry({ id: `${uid}/deleted`, time: asked, source, kind: 'life', title: `${word}: deletion requested` })];
+}
+
+function phases(vmi) {
+  return (vmi.status?.phaseTransitionTimestamps ?? []).map(({ phase, phaseTransitionTimestamp }) => entry({
+    id: `${vmi.metadata.uid}/${phase}`,
+    time: phaseTransitionTimestamp,
+    source: 'Instance',
+    kind: 'phase',
+    tone: { Running: 'good', Failed: 'bad', Unknown: 'bad' }[phase] ?? 'plain',
+    title: PHASE_TEXTS[phase] ?? `Phase ${phase}`,
+    code: phase,
+  }));
+}
+
+const PHASE_TEXTS = {
+  Pending: 'Waits for a launcher Pod',
+  Scheduling: 'Waits for a node, or is being prepared there',
+  Scheduled: 'The launcher is ready, the guest is being powered on',
+  Running: 'The guest runs',
+  Succeeded: 'The guest has powered off',
+  Failed: 'The guest or its launcher ended with an error',
+  Unknown: 'Its node is silent',
+};
+
+function copied(vmi) {
+  return new Set((vmi?.status?.conditions ?? []).map(sameness));
+}
+
+function sameness({ type, status, reason = '' }) {
+  return `${type}/${status}/${reason}`;
+}
+
+function conditions(object, source, known = new Set()) {
+  return (object.status?.conditions ?? [])
+    .filter((condition) => !known.has(sameness(condition)))
+    .map((condition) => ofCondition(object, source, condition));
+}
+
+function ofCondition(object, source, { type, status, reason = '', message = '', lastTransitionTime }) {
+  return entry({
+    id: `${object.metadata.uid}/${type}`,
+    time: lastTransitionTime || object.metadata.creationTimestamp,
+    source,
+    kind: 'condition',
+    tone: toneOf(type, status),
+    title: CONDITIONS[type]?.[STATUSES.indexOf(status)] ?? `${type}: ${{ True: 'yes', False: 'no' }[status] ?? 'unknown'}`,
+    text: inWords(message),
+    code: `${type}=${status}${reason && reason !== type ? ` ${reason}` : ''}`,
+  });
+}
+
+const STATUSES = ['True', 'False'];
+const CONDITIONS = {
+  Ready: ['Ready', 'Not ready'],
+  PodScheduled: ['Has a node', 'Has no node'],
+  Initialized: ['Prepared', 'Not prepared yet'],
+  ContainersReady: ['Containers are ready', 'Containers are not ready'],
+  PodReadyToStartContainers: ['Network of the Pod is ready', 'Network of the Pod is not ready'],
+  'kubevirt.io/virtual-machine-unpaused': ['The guest runs here', 'The guest does not run here'],
+  LiveMigratable: ['Can move to other nodes', 'Cannot move to other nodes'],
+  StorageLiveMigratable: ['Its disks can move', 'Its disks cannot move'],
+  AgentConnected: ['Guest agent connected', 'Guest agent not connected'],
+  AgentVersionNotSupported: ['Guest agent is too old', 'Guest agent is recent enough'],
+  Paused: ['Paused', 'Not paused'],
+  Synchronized: ['In order', 'The last step failed, or waits'],
+  DataVolumesReady: ['Disks are filled', 'Disks are not filled yet'],
+  SoftwareEmulation: ['Runs under emulation, without KVM', 'Runs on KVM'],
+  RestartRequired: ['A change waits for the next start', 'No change waits'],
+  Failure: ['An action failed', 'No action failed'],
+  DisruptionTarget: ['Has to leave its node', 'Need not leave its node'],
+};
+
+function inWords(message) {
+  return /^\d+\/\d+ nodes are available/.test(message) ? scheduling(message).text : sentence(message);
+}
+
+function toneOf(type, status) {
+  if (BAD_WHEN_TRUE.includes(type)) {
+    return status === 'True' ? 'bad' : 'plain';
+  }
+  if (status === 'True') {
+    return 'good';
+  }
+  return PLAIN_WHEN_FALSE.includes(type) ? 'plain' : 'bad';
+}
+
+function containers(pod) {
+  return (pod.status?.containerStatuses ?? []).flatMap(({ name, state, restartCount }) => {
+    const shared = { source: 'Pod', kind: 'condition', id: `${pod.metadata.uid}/${name}` };
+    if (state?.terminated) {
+      const { exitCode, reason = '', message = '', finishedAt } = state.terminated;
+      const title = `Container ${name} ended: ${reason || 'exit code'} (${exitCode})`;
+      return [entry({ ...shared, time: finishedAt, title, text: sentence(message), tone: exitCode ? 'bad' : 'plain' })];
+    }
+    const title = `Container ${name} runs${restartCount ? `, after ${restartCount} restarts` : ''}`;
+    return state?.running ? [entry({ ...shared, time: state.running.startedAt, title })] : [];
+  });
+}
+
+function ofEvent(event) {
+  const { metadata, type, reason, message, involvedObject, count, series } = event;
+  const time = series?.lastObservedTime ?? event.lastTimestamp ?? event.eventTime ?? event.firstTimestamp;
+  return entry({
+    id: metadata.uid,
+    time: time || metadata.creationTimestamp,
+    source: SOURCES[involvedObject?.kind] ?? involvedObject?.kind ?? '',
+    kind: 'event',
+    tone: type === 'Warning' ? 'bad' : 'plain',
+    title: EVENTS[reason] ?? inWords(message || reason || 'Event'),
+    text: EVENTS[reason] ? inWords(message) : '',
+    code: reason ?? '',
+    count: series?.count ?? count ?? 1,
+  });
+}
+
+const EVENTS = { FailedScheduling: 'The scheduler found no node', BackOff: 'Waits before the next attempt', Failed: 'Failed', Unhealthy: 'A probe failed' };
+const SOURCES = { VirtualMachine: 'VM', VirtualMachineInstance: 'Instance', Pod: 'Pod' };
