@@ -39,7 +39,7 @@ CONTENT_SECURITY_POLICY = "; ".join(
     (
         "default-src 'none'",
         "script-src 'self'",
-        "style-src 'self' 'unsafe-inline'",  # xterm.js makes style elements and style attributes
+        "style-src 'self'",  # page/inline_styles.js: xterm.js makes style elements and style attributes
         "img-src 'self' data: blob:",
         "connect-src 'self'",  # WebSockets to the same host included
         "base-uri 'none'",
