@@ -41,6 +41,7 @@ PACKAGES = {
     **QUICKSTART_PACKAGES,
     "git": "git",
     "gcc": "gcc",
+    "chromium": "chromium",
     "pkg-config": "pkg-config",
     "/usr/include/libvirt/libvirt.h": "libvirt-dev",
     f"{sysconfig.get_paths()['include']}/Python.h": "python3-dev",

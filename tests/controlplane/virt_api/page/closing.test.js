@@ -1,0 +1,42 @@
+// Copyright: (c) 2026, virtops.kubevirt contributors
+// GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+// SPDX-License-Identifier: GPL-3.0-or-later
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+
+import { afterClose, afterRefusal, whyNoDevice } from '../../../../controlplane/virt_api/page/closing.js';
+import { aVmi } from './objects.js';
+
+// close code, reason -> what comes next, text, button
+const ENDS = [
+  [1000, 'the guest has stopped', 'wait', 'The guest has stopped.', 'Connect again'],
+  [1006, '', 'retry', 'The connection was lost.', 'Connect again'],
+  [1011, 'an internal error', 'retry', 'The connection was lost.', 'Connect again'],
+  [4001, 'taken over by alice', 'ask', 'Taken over by alice.', 'Take it back'],
+  [4002, 'the guest moved to node node-2', 'again', 'The guest moved to node node-2.', 'Connect again'],
+  [4004, 'your right was taken away', 'stop', 'You may not use it any more: your right was taken away.', ''],
+  [4005, '', 'wait', 'The instance was replaced.', 'Connect again'],
+];
+
+for (const [code, reason, next, text, button] of ENDS) {
+  test(`close code ${code}: ${next}`, () => {
+    assert.deepEqual(afterClose(code, reason), { next, text, button });
+  });
+}
+
+test('a console that is refused before its guest runs waits for it', () => {
+  assert.equal(afterRefusal({ code: 400 }, aVmi('Scheduling')).next, 'wait');
+  assert.equal(afterRefusal(null, null).next, 'wait');
+  assert.equal(afterRefusal(null, aVmi('Running')).next, 'retry');
+});
+
+test('a right that is missing is no reason to try again by itself', () => {
+  assert.deepEqual(afterRefusal({ code: 403, message: 'You may not' }, aVmi('Running')), { next: 'stop', text: 'You may not', button: 'Try again' });
+});
+
+test('a machine without the device says what to change', () => {
+  assert.match(whyNoDevice('screen', { autoattachGraphicsDevice: false }), /no graphics device.*autoattachGraphicsDevice: false/);
+  assert.match(whyNoDevice('console', { autoattachSerialConsole: false }), /no serial console/);
+  assert.equal(whyNoDevice('screen', {}), '');
+});

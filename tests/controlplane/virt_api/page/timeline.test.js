@@ -1,0 +1,57 @@
+// Copyright: (c) 2026, virtops.kubevirt contributors
+// GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+// SPDX-License-Identifier: GPL-3.0-or-later
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+
+import { timeline } from '../../../../controlplane/virt_api/page/timeline.js';
+import { ago, aPod, aVm, aVmi, condition, NOW } from './objects.js';
+
+const anEvent = (reason, message, seconds, fields = {}) => ({
+  metadata: { uid: reason, creationTimestamp: ago(seconds) }, reason, message, type: 'Normal', lastTimestamp: ago(seconds),
+  involvedObject: { kind: 'Pod' }, ...fields,
+});
+
+test('all sources are in one line, newest first', () => {
+  const vmi = aVmi('Running', { phaseTransitionTimestamps: [{ phase: 'Running', phaseTransitionTimestamp: ago(400) }] });
+  const entries = timeline({ vm: aVm('Always'), vmi, pods: [aPod()], events: [anEvent('Pulled', 'Image is there', 450)] });
+  assert.deepEqual(entries.map(({ source, title }) => [source, title]), [
+    ['Instance', 'The guest runs'],
+    ['Pod', 'Image is there.'],
+    ['Pod', 'Launcher Pod virt-launcher-web-x created'],
+    ['Instance', 'Instance created'],
+    ['VM', 'Virtual machine created'],
+  ]);
+});
+
+test('a condition that VM and Pod copy is shown once', () => {
+  const conditions = [condition('PodScheduled', 'False', 'Unschedulable', 'no node')];
+  const entries = timeline({ vm: aVm('Always', { conditions }), vmi: aVmi('Scheduling', { conditions }), pods: [aPod({ conditions })] });
+  const shown = entries.filter(({ kind }) => kind === 'condition');
+  assert.deepEqual(shown.map(({ source, title, code, tone }) => [source, title, code, tone]),
+    [['Instance', 'Has no node', 'PodScheduled=False Unschedulable', 'bad']]);
+});
+
+test('the scheduler is put into words, and a repeated Event is one entry', () => {
+  const event = anEvent('FailedScheduling', '0/1 nodes are available: 1 Insufficient memory.', 5, { type: 'Warning', count: 7 });
+  const [entry] = timeline({ events: [event] });
+  assert.deepEqual([entry.title, entry.text, entry.count, entry.tone],
+    ['The scheduler found no node', 'None of 1 node fits: 1 has too little free memory.', 7, 'bad']);
+});
+
+test('the deletion of an instance is shown when it was asked for', () => {
+  const vmi = aVmi('Running', {}, { deletionTimestamp: ago(-40), deletionGracePeriodSeconds: 60 });
+  assert.equal(timeline({ vmi })[0].time, NOW - 20000);
+});
+
+test('a condition of an unknown type keeps its name', () => {
+  const [entry] = timeline({ vmi: aVmi('Running', { conditions: [condition('Novel', 'Unknown', 'Why')] }) });
+  assert.deepEqual([entry.title, entry.code], ['Novel: unknown', 'Novel=Unknown Why']);
+});
+
+test('a container that ended shows how', () => {
+  const terminated = { exitCode: 137, reason: 'OOMKilled', finishedAt: ago(1) };
+  const [entry] = timeline({ pods: [aPod({ containerStatuses: [{ name: 'compute', state: { terminated } }] })] });
+  assert.deepEqual([entry.title, entry.tone], ['Container compute ended: OOMKilled (137)', 'bad']);
+});
