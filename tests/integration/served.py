@@ -5,12 +5,11 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-
-import yaml
 
 from lab import Lab
 from lab.cluster.api import Api, ApiError
@@ -30,8 +29,8 @@ def serving(name: str) -> Iterator[Lab]:
     lab = Lab(name)
     with lab.running(nodes=0, controllers=False):
         api = lab.api()
-        for path in sorted(_DEFINITIONS.glob("*.yaml")):
-            api.create(_CRDS, yaml.safe_load(path.read_text()))
+        for path in sorted(_DEFINITIONS.glob("*.json")):
+            api.create(_CRDS, json.loads(path.read_text()))
         _wait_until_served(api)
         api.close()
         yield lab

@@ -4,11 +4,13 @@
 """Write the role's files about our kinds: python -m controlplane.api.schema.generate_crds. A tool, not a service.
 
 It writes the CRDs, and the list of kinds that the role's templates iterate over (webhooks, users' roles). Run it after
-a change of a type or of the registry; a test compares the files.
+a change of a type or of the registry; a test compares the files. CRDs are JSON, because Ansible takes seconds to read
+them as YAML, several times in each run.
 """
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -24,14 +26,19 @@ HEADER = "---\n# Generated from controlplane/api by: python -m controlplane.api.
 
 
 def render(document: Any) -> str:
+    """Render a document as JSON, one value per line."""
+    return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
+
+
+def render_yaml(document: Any) -> str:
     """Render a document as YAML."""
     return HEADER + yaml.dump(document, Dumper=_Dumper, sort_keys=False, width=120, allow_unicode=True)
 
 
 def files(kinds: tuple[Kind, ...] = KINDS) -> dict[Path, str]:
     """Return the content of each generated file."""
-    definitions = {FOLDER / f"{kind.resource.plural}.yaml": render(crd(kind)) for kind in kinds}
-    return {**definitions, LIST: render([_entry(kind) for kind in kinds])}
+    definitions = {FOLDER / f"{kind.resource.plural}.json": render(crd(kind)) for kind in kinds}
+    return {**definitions, LIST: render_yaml([_entry(kind) for kind in kinds])}
 
 
 def _entry(kind: Kind) -> dict[str, Any]:
