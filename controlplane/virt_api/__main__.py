@@ -99,7 +99,7 @@ def make_server(settings: Settings, cluster: Cluster, client: Client, handlers: 
         EvictionReviews(client, lambda: cluster.configuration.eviction_strategy),
         MigrationReviews(client),
         subresources,
-        Streams(client, handlers),
+        Streams(client, handlers, lambda: cluster.console_origins),
         cluster.tls,
         lambda: cluster.front_proxy,
         clock,

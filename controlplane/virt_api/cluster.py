@@ -20,7 +20,7 @@ from controlplane.api.admission.verdict import Settings as AdmissionSettings
 from controlplane.api.objects.data_volume import DEFINITION, is_served
 from controlplane.api.objects.decode import DecodeError, decode_kubevirt
 from controlplane.api.objects.kubevirt import KubeVirt, KubeVirtConfiguration
-from controlplane.api.objects.kubevirt_settings import effective_configuration
+from controlplane.api.objects.kubevirt_settings import console_origins, effective_configuration
 from controlplane.api.objects.resources import CUSTOM_RESOURCE_DEFINITION, KUBEVIRT, SECRET, Key, Resource
 from controlplane.engine.ports import Cache, Clock
 from controlplane.kube.client import Client, Selection
@@ -48,6 +48,8 @@ class Cluster:
     tls: ServingTls = field(default_factory=ServingTls)
     front_proxy: FrontProxy | None = None
     configuration: KubeVirtConfiguration = field(default_factory=KubeVirtConfiguration)
+    console_origins: frozenset[str] = frozenset()
+    """Origins of web pages that may open streams."""
     config_version: str = ""
     """The resourceVersion of the KubeVirt object that the configuration is of; "" without one."""
     followers: list[Callable[[KubeVirtConfiguration], None]] = field(default_factory=list)
@@ -126,6 +128,7 @@ class Cluster:
             log.error("configuration cannot be read, the old one stays", extra={"key": key, "because": error})
             return
         self.configuration = effective_configuration(kubevirt)
+        self.console_origins = console_origins(kubevirt)
         self.tls.use_policy(tls_policy(self.configuration.tls_configuration))
         for follow in self.followers:
             follow(self.configuration)

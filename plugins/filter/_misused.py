@@ -30,8 +30,8 @@ options:
   _input:
     description:
       - What each variable must be, by its name. C(type) as in the argument spec of a role; C(choices); for a number
-        C(least) and C(most); for a list C(elements) (V(str) or V(dict)); for a text C(like), a regular expression, with
-        an C(example).
+        C(least) and C(most); for a list C(elements) (V(str) or V(dict)); for a text, and for each text of
+        a list, C(like), a regular expression, with an C(example).
       - For a text that is a time (V(1m30s)) or a size (V(64Gi)), C(scale) (V(time) or V(size)), C(least) and C(most).
     type: dict
     required: true
@@ -146,7 +146,8 @@ def _collection_problem(name: str, value: Any, kind: Mapping[str, Any]) -> str |
         return f"must be {noun}, which with -e is written as JSON: -e '{{\"{name}\": ...}}'"
     wrong = [item for item in value if not _is_element(item, kind)]
     if wrong:
-        allowed = ", ".join(kind.get("choices") or [_ELEMENTS[kind["elements"]][1]])
+        example = f" like {kind['example']}" if kind.get("like") else ""
+        allowed = ", ".join(kind.get("choices") or [_ELEMENTS[kind["elements"]][1] + example])
         return f"must have only {allowed}, not {str(wrong[0])[:_SHOWN]!r}"
     if kind.get("choices") and len(value) > len(kind["choices"]):
         return f"must have each of {', '.join(kind['choices'])} at most once"
@@ -156,6 +157,8 @@ def _collection_problem(name: str, value: Any, kind: Mapping[str, Any]) -> str |
 def _is_element(item: Any, kind: Mapping[str, Any]) -> bool:
     if kind.get("choices"):
         return item in kind["choices"]
+    if kind.get("like") and not re.fullmatch(kind["like"], str(item)):
+        return False
     return not kind.get("elements") or isinstance(item, _ELEMENTS[kind["elements"]][0])
 
 

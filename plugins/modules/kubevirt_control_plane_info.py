@@ -149,6 +149,11 @@ namesakes:
   type: list
   elements: str
   sample: ["Namespace production"]
+server_origin:
+  description: Scheme, host and port of the API server's address that this module used.
+  returned: success
+  type: str
+  sample: https://api.example.com:6443
 server_version:
   description: The release of Kubernetes; none if it is unknown.
   returned: success

@@ -1,10 +1,11 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Our own settings of all machines, in annotations of the KubeVirt object: pure.
+"""Our own settings, in annotations of the KubeVirt object: pure.
 
 A typed client of KubeVirt that writes the whole object drops the fields of spec that KubeVirt does not have; it keeps
-annotations. The fields of the same meaning in spec.configuration are still read; an annotation overrides its field.
+annotations. Settings of all machines are still read from fields of the same meaning in spec.configuration too; an
+annotation overrides its field.
 """
 
 from __future__ import annotations
@@ -15,9 +16,10 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import msgspec
-from kubevirt_api.names import CONTAINER_DISK_LIMIT, FURTHER_ATTEMPTS, QUARANTINE, RUN_TIMEOUT
+from kubevirt_api.names import CONSOLE_ORIGINS, CONTAINER_DISK_LIMIT, FURTHER_ATTEMPTS, QUARANTINE, RUN_TIMEOUT
 
 from controlplane.api.objects import quantity
+from controlplane.api.objects.console_origins import parse_origins
 from controlplane.api.objects.kubevirt import LONGEST_QUARANTINE_SECONDS, KubeVirt, KubeVirtConfiguration
 from controlplane.api.objects.start_limits import BOUNDS, parse_limit
 
@@ -53,21 +55,34 @@ SETTINGS: Mapping[str, Setting] = {
         "quarantine_seconds", "quarantineSeconds", partial(parse_limit, most=LONGEST_QUARANTINE_SECONDS)
     ),
 }
-"""By annotation."""
+"""Settings of all machines, by annotation."""
+PARSERS: Mapping[str, Callable[[str], Any]] = {
+    **{name: setting.parse for name, setting in SETTINGS.items()},
+    CONSOLE_ORIGINS: parse_origins,
+}
+"""How the value of each setting is read, by annotation."""
 
 
 def settings_of(annotations: Mapping[str, str]) -> dict[str, str]:
-    """Return the annotations that are settings."""
+    """Return the annotations that are settings of all machines."""
     return {name: annotations[name] for name in SETTINGS if name in annotations}
 
 
 def malformed_settings(annotations: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """Yield each annotation that cannot be read, and what it must be."""
-    for name, text in settings_of(annotations).items():
+    for name in sorted(PARSERS.keys() & annotations.keys()):
         try:
-            SETTINGS[name].parse(text)
+            PARSERS[name](annotations[name])
         except ValueError as error:
             yield name, str(error)
+
+
+def console_origins(kubevirt: KubeVirt) -> frozenset[str]:
+    """Return the origins of web pages that may open streams; none if the setting cannot be read."""
+    try:
+        return parse_origins(kubevirt.metadata.annotations.get(CONSOLE_ORIGINS, ""))
+    except ValueError:
+        return frozenset()
 
 
 def effective_configuration(kubevirt: KubeVirt) -> KubeVirtConfiguration:

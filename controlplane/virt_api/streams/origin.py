@@ -3,31 +3,40 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Which web pages may open a stream. Pure.
 
-A browser sends a page's origin. `kubectl proxy` adds its user's credentials to any request, so a page from elsewhere
-must not open a console through it. Programs send no origin.
+A browser sends a page's origin. `kubectl proxy` adds its user's credentials to any request, and a browser itself a
+client certificate, so a page from elsewhere must not open a console through them. Programs send no origin.
+
+The API server does not tell under which name it was reached. Firefox tells whether page and stream have the same
+origin; for other browsers the names are a setting.
 """
 
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from urllib.parse import urlsplit
 
+from controlplane.api.objects.console_origins import is_origin, normalize
 
-def is_allowed_origin(origin: str | None, hosts: Iterable[str]) -> bool:
-    """Tell whether a page of this origin may open a stream: none, this host's, or one of `hosts`.
+SAME_ORIGIN = "same-origin"
+"""Value of Sec-Fetch-Site. A page cannot set this header; a browser sends it to trustworthy addresses only."""
 
-    hosts: names under which the client reached the API server, with or without a port.
+
+def is_allowed_origin(
+    origin: str | None, hosts: Iterable[str], allowed: Collection[str] = (), fetch_site: str | None = None
+) -> bool:
+    """Tell whether a page of this origin may open a stream: none, this host's, a loopback address's, or a listed one.
+
+    hosts: names under which the client reached this server, with or without a port. allowed: the listed origins.
+    fetch_site: the request's Sec-Fetch-Site.
     """
-    if origin is None:
+    if origin is None or fetch_site == SAME_ORIGIN:
         return True
-    try:
-        page = urlsplit(origin)
-        if page.scheme not in ("http", "https") or not page.hostname:
-            return False
-        return _is_loopback(page.hostname) or page.netloc.lower() in {host.lower() for host in hosts if host}
-    except ValueError:
+    if not is_origin(origin):
         return False
+    page = urlsplit(origin)
+    is_this_host = page.netloc.lower() in {host.lower() for host in hosts if host}
+    return is_this_host or _is_loopback(page.hostname or "") or normalize(origin) in allowed
 
 
 def _is_loopback(host: str) -> bool:

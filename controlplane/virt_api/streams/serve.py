@@ -12,12 +12,14 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 
 from aiohttp import web
+from kubevirt_api.names import CONSOLE_ORIGINS
 
+from controlplane.api.objects.console_origins import LONGEST_ORIGIN
 from controlplane.api.objects.decode import DecodeError, decode_vm, decode_vmi
 from controlplane.api.objects.resources import VIRTUAL_MACHINE, VIRTUAL_MACHINE_INSTANCE, Key
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
@@ -54,6 +56,8 @@ class Streams:
 
     client: Client
     handlers: HandlerClient
+    origins: Callable[[], Collection[str]] = frozenset
+    """Origins of web pages that may open streams, beside the usual ones."""
     by_namespace: Quota = field(default_factory=lambda: Quota(SESSIONS, SESSIONS_OF_NAMESPACE))
     by_machine: Quota = field(default_factory=lambda: Quota(SESSIONS, SESSIONS_OF_MACHINE))
 
@@ -65,7 +69,7 @@ class Streams:
             if not (await review_access(self.client, user, route.access)).allowed:
                 return forbidden(route, user)
             check_websocket(request)  # before a session of another user is ended
-            _check_origin(request)
+            _check_origin(request, self.origins())
             with ExitStack() as places:
                 key = Key(route.access.namespace, route.access.name)
                 self._reserve(places, key)
@@ -135,11 +139,15 @@ class Streams:
             return True  # a silent API server takes no right away
 
 
-def _check_origin(request: web.BaseRequest) -> None:
+def _check_origin(request: web.BaseRequest, allowed: Collection[str]) -> None:
     """Refuse web pages from elsewhere. StreamRefusedError."""
-    hosts = [value for name in ("Host", "X-Forwarded-Host") if (value := request.headers.get(name))]
-    if not is_allowed_origin(request.headers.get("Origin"), hosts):
-        text = "a web page of another origin may not open it: use the API server's address, or a loopback address"
+    headers = request.headers
+    hosts = [value for name in ("Host", "X-Forwarded-Host") if (value := headers.get(name))]
+    if not is_allowed_origin(headers.get("Origin"), hosts, allowed, headers.get("Sec-Fetch-Site")):
+        text = (
+            f"a web page of {headers['Origin'][:LONGEST_ORIGIN]} may not open it: use `kubectl proxy`, or add this "
+            f"origin to the annotation {CONSOLE_ORIGINS} of the KubeVirt object"
+        )
         raise StreamRefusedError(403, text)
 
 

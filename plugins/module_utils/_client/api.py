@@ -38,6 +38,11 @@ class Api:
         """Return the API of an endpoint. The first call opens the connection."""
         return cls(Transport(endpoint))
 
+    @property
+    def origin(self) -> str:
+        """Scheme, host and port of the cluster's address."""
+        return self.transport.origin
+
     def clone(self) -> Api:
         """Return a client of the same cluster with its own connection."""
         return Api(self.transport.clone())

@@ -57,6 +57,11 @@ class Transport:
         self.deadline: float | None = None
         """By time.monotonic: no retry after it, and no request LATE_SECONDS later."""
 
+    @property
+    def origin(self) -> str:
+        """Scheme, host and port of the API server's address."""
+        return f"{self._url.scheme}://{self._url.netloc}"
+
     def clone(self) -> Transport:
         """Return a transport with a connection of its own."""
         transport = Transport(self._endpoint, self._context)

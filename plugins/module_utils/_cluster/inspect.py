@@ -67,6 +67,7 @@ def run(params: Mapping[str, Any], api: Api, *, check_mode: bool, **_modes: bool
         "in_other_launchers": upgrade_status.in_other_launchers(machines, image)
         if (image := params["launcher_image"])
         else [],
+        "server_origin": api.origin,
         "server_version": version,
         "api_server_has_image_volumes": image_volumes.has_api_server(api, version),
         "nodes": [node["metadata"]["name"] for node in nodes],

@@ -10,6 +10,7 @@ import json
 from typing import Any
 
 import pytest
+from kubevirt_api.names import CONSOLE_ORIGINS
 
 from controlplane.api.objects.kubevirt import KubeVirtConfiguration
 from controlplane.api.objects.resources import CUSTOM_RESOURCE_DEFINITION, Key
@@ -50,6 +51,18 @@ def test_the_configuration_comes_from_the_object_or_is_the_default() -> None:
 
     cluster.take_configuration(CONFIGURATION, a_kubevirt(cpuModel="Haswell"), None)
     assert cluster.admission_settings().configuration == KubeVirtConfiguration()
+
+
+def test_the_origins_of_web_pages_follow_the_object() -> None:
+    cluster = Cluster("kubevirt")
+    annotations = {CONSOLE_ORIGINS: "https://api.example.com:6443"}
+    kubevirt = json.dumps({"metadata": {"name": "kubevirt", "annotations": annotations}}).encode()
+
+    cluster.take_configuration(CONFIGURATION, None, kubevirt)
+    assert cluster.console_origins == {"https://api.example.com:6443"}
+
+    cluster.take_configuration(CONFIGURATION, kubevirt, None)
+    assert cluster.console_origins == frozenset()
 
 
 def test_an_unreadable_configuration_keeps_the_old_one() -> None:

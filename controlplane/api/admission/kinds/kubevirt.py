@@ -18,6 +18,7 @@ from controlplane.api.objects.kubevirt import TLS12, TLS13, KubeVirtConfiguratio
 from controlplane.api.objects.kubevirt_settings import (
     LEAST_CONTAINER_DISK,
     MOST_CONTAINER_DISK,
+    PARSERS,
     SETTINGS,
     malformed_settings,
 )
@@ -51,9 +52,9 @@ def _check_settings(meta: ObjectMeta, before: ObjectMeta) -> Iterator[Problem]:
         value = meta.annotations[name]
         if value != before.annotations.get(name):
             yield Problem(key("metadata.annotations", name), f"{excerpt(value)} {text}; correct or remove it")
-    for name in sorted(set(meta.annotations) - set(before.annotations) - set(SETTINGS)):
+    for name in sorted(set(meta.annotations) - set(before.annotations) - set(PARSERS)):
         if name.startswith(OUR_PREFIX):
-            close = difflib.get_close_matches(name[:64], SETTINGS, n=1, cutoff=0.8)
+            close = difflib.get_close_matches(name[:64], PARSERS, n=1, cutoff=0.8)
             text = f"no such setting; {f'did you mean {close[0]}?' if close else 'remove it'}"
             yield Problem(key("metadata.annotations", name), text, "FieldValueNotSupported")
 

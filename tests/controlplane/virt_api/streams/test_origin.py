@@ -10,6 +10,7 @@ import pytest
 from controlplane.virt_api.streams.origin import is_allowed_origin
 
 HOSTS = ["virt-api.kubevirt.svc", "api.example:6443"]
+LISTED = {"https://cloud.example"}
 
 
 @pytest.mark.parametrize(
@@ -22,6 +23,11 @@ HOSTS = ["virt-api.kubevirt.svc", "api.example:6443"]
         ("http://localhost:8001", True),
         ("http://127.0.0.1:8001", True),
         ("http://[::1]:8001", True),
+        ("https://cloud.example", True),
+        ("https://CLOUD.example:443", True),
+        ("http://cloud.example", False),
+        ("https://cloud.example:8443", False),
+        ("https://cloud.example/", False),
         ("https://evil.example", False),
         ("http://localhost.evil.example", False),
         ("http://127.0.0.1.evil.example", False),
@@ -32,8 +38,17 @@ HOSTS = ["virt-api.kubevirt.svc", "api.example:6443"]
         ("http://[::1", False),
     ],
 )
-def test_only_the_api_server_and_this_machine_may(origin: str | None, is_allowed: bool) -> None:
-    assert is_allowed_origin(origin, HOSTS) is is_allowed
+def test_only_the_api_server_this_machine_and_listed_origins_may(origin: str | None, is_allowed: bool) -> None:
+    assert is_allowed_origin(origin, HOSTS, LISTED) is is_allowed
+
+
+@pytest.mark.parametrize(
+    ("fetch_site", "is_allowed"),
+    [("same-origin", True), ("same-site", False), ("cross-site", False), ("none", False), ("", False), (None, False)],
+)
+def test_a_browser_that_compares_the_origins_itself_is_believed(fetch_site: str | None, is_allowed: bool) -> None:
+    """A page cannot set Sec-Fetch-Site."""
+    assert is_allowed_origin("https://api.example.com", ["virt-api.kubevirt.svc"], (), fetch_site) is is_allowed
 
 
 def test_an_unknown_host_matches_no_origin() -> None:

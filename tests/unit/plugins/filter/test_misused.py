@@ -16,6 +16,7 @@ LIMITED = {"type": "int", "least": 1, "most": 9}
 TIME = {"type": "str", "like": "([0-9.]+(ms|s|m|h))+", "example": "1m30s", "scale": "time", "most": "24h"}
 SIZE = {"type": "str", "like": "[0-9.]+[A-Z]?i?", "example": "64Gi", "scale": "size", "least": "1Mi", "most": "64Ti"}
 TEXTS = {"type": "list", "elements": "str"}
+ADDRESSES = {"type": "list", "elements": "str", "like": "https://[a-z.]+", "example": "https://a.example"}
 MAPPINGS = {"type": "list", "elements": "dict"}
 
 
@@ -40,6 +41,8 @@ def problems_of(kind: dict[str, Any], **variables: Any) -> list[str]:
         *((TIME, value) for value in ("0s", "24h", "23h59m60s", "1440m", "1500ms", "0.5h")),
         *((SIZE, value) for value in ("1Mi", "1048576", "64Ti", "65536Gi", "70T", "1.5Gi")),
         (TEXTS, ["a", 1]),
+        (ADDRESSES, ["https://b.example"]),
+        (ADDRESSES, []),
         (MAPPINGS, [{"a": 1}]),
         (NAMES, []),
         ({"type": "dict"}, {"a": 1}),
@@ -68,6 +71,8 @@ def test_the_right_type_is_accepted(kind: dict[str, Any], value: object) -> None
         ({"type": "str"}, ["a"], "x must be a text, not a list or a mapping"),
         ({"type": "raw", "like": "[0-9]+%?", "example": "25%"}, "many", "x must be like 25%, not 'many'"),
         (NAMES, ["a", "c"], "x must have only a, b, not 'c'"),
+        (ADDRESSES, ["b.example"], "x must have only texts like https://a.example, not 'b.example'"),
+        (ADDRESSES, [{}], "x must have only texts like https://a.example, not '{}'"),
         (NAMES, ["a", "b", "a"], "x must have each of a, b at most once"),
         *((TIME, value, f"x must be like 1m30s, to 24h, not '{value}'") for value in ("25h", "24h1ms", "1440.1m")),
         *(

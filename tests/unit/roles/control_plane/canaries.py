@@ -9,6 +9,7 @@ import json
 from typing import Any, NamedTuple
 
 from ansible_collections.virtops.kubevirt.plugins.module_utils.kubevirt_api.names import (
+    CONSOLE_ORIGINS,
     CONTAINER_DISK_LIMIT,
     FURTHER_ATTEMPTS,
     QUARANTINE,
@@ -70,6 +71,9 @@ CANARIES = {
     "migration_network": Canary("canary/moves", '"canary/moves@migration0"', {"DaemonSet/virt-handler"}),
     "webhook_client_ca": Canary("canary-ca", "canary-ca", {"Deployment/virt-api"}),
     "webhook_client_names": Canary(["canary-client"], "canary-client", {"Deployment/virt-api"}),
+    "console_origins": Canary(
+        ["https://canary", "https://canary:1"], f'"{CONSOLE_ORIGINS}": "https://canary https://canary:1"', KUBEVIRT
+    ),
     "metrics_from": Canary(
         [{"canary": "metrics"}],
         '{"canary": "metrics"}',

@@ -22,6 +22,9 @@ ROLE = Path(__file__).resolve().parents[4] / "roles" / "control_plane"
 OPTIONS = yaml.safe_load((ROLE / "vars/main.yml").read_text())["__control_plane_options"]
 VALUES: dict[str, tuple[Any, ...]] = {
     "image_pull_policy": ("Never", "never"),
+    "console_origins": (
+        *([], ["https://api.example.com:6443", "http://[fd00::1]"], ["https://api.example.com/"], ["*"], [{}]),
+    ),
     "cpu_allocation_ratio": (0, 1, 1000, 1001),
     "container_disk_limit": (
         *("1023Ki", "1Mi", "1.5Gi", "64Ti", "65Ti", "65536Gi", "70T", "71T", "1048576", "1048575"),
@@ -43,6 +46,7 @@ def is_admitted(options: dict[str, Any]) -> bool:
     environment.filters["bool"] = lambda value: str(value).lower() == "true"
     environment.filters["to_json"] = environment.filters["tojson"]
     defaults = yaml.safe_load((ROLE / "defaults/main.yml").read_text())
+    defaults["control_plane_console_origins"] = []  # by default from the cluster
     text = environment.from_string((ROLE / "templates/kubevirt.yaml.j2").read_text()).render(defaults | options)
     request = Request(operation="CREATE", kind="KubeVirt", user="admin", uid="1", obj=yaml.safe_load(text))
     return review(request, Settings()).allowed

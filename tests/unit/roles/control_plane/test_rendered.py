@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from ansible_collections.virtops.kubevirt.plugins.module_utils.kubevirt_api.names import (
+    CONSOLE_ORIGINS,
     CONTAINER_DISK_LIMIT,
     FURTHER_ATTEMPTS,
     QUARANTINE,
@@ -226,6 +227,12 @@ def test_retries_of_runs_are_configured() -> None:
     default = settings()
     assert (default[FURTHER_ATTEMPTS], default[CONTAINER_DISK_LIMIT]) == ("2", "64Gi")
     assert RUN_TIMEOUT not in default, "600 s, and only if the node is at fault"
+
+
+def test_pages_from_the_address_that_the_role_uses_may_open_streams_by_default() -> None:
+    rendered = render("{{ __control_plane_configuration }}", {}, server_origin="https://api.example.com:6443")
+    assert rendered["metadata"]["annotations"][CONSOLE_ORIGINS] == "https://api.example.com:6443"
+    assert settings(console_origins=[])[CONSOLE_ORIGINS] == ""
 
 
 def test_kubevirt_has_all_fields_of_the_configuration() -> None:

@@ -94,6 +94,12 @@ def test_malformed_responses_are_named(reply: bytes, words: str) -> None:
     assert words in caught.value.message
 
 
+def test_the_origin_is_the_address_without_its_path() -> None:
+    """A proxy may serve the API below a path."""
+    transport = Transport(Endpoint(server="https://proxy.example:8443/clusters/one"))
+    assert transport.origin == "https://proxy.example:8443"
+
+
 def test_a_refused_connection_is_named() -> None:
     with pytest.raises(Unavailable, match="Connection refused; check host and kubeconfig"):
         Transport(Endpoint(server="http://127.0.0.1:1")).request("GET", "/")

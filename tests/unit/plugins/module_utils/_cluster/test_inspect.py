@@ -43,6 +43,8 @@ def test_an_invalid_namespace_is_refused_before_any_request() -> None:
 class Empty:
     """A cluster without any object."""
 
+    origin = "https://api.example.com:6443"
+
     def get(self, *_unused: Any) -> None:
         return None
 
