@@ -65,7 +65,7 @@ def test_a_page_from_elsewhere_can_neither_run_code_in_it_nor_frame_it(page: Con
     headers = page.answer(PageRoute("")).headers
     policy = dict(part.split(" ", 1) for part in headers["Content-Security-Policy"].split("; "))
     assert policy["default-src"] == policy["base-uri"] == policy["form-action"] == policy["frame-ancestors"] == "'none'"
-    assert policy["script-src"] == policy["connect-src"] == "'self'"
+    assert policy["script-src"] == policy["style-src"] == policy["connect-src"] == "'self'"
     assert (policy["require-trusted-types-for"], policy["trusted-types"]) == ("'script'", "'none'")
     assert headers["Cross-Origin-Opener-Policy"] == headers["Cross-Origin-Resource-Policy"] == "same-origin"
     assert headers["Referrer-Policy"] == "no-referrer"
