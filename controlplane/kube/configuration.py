@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable
 
 from controlplane.api.objects.decode import DecodeError, decode_kubevirt
-from controlplane.api.objects.kubevirt import KubeVirt, KubeVirtConfiguration
+from controlplane.api.objects.kubevirt import KubeVirt, KubeVirtConfiguration, KubeVirtSpec
 from controlplane.api.objects.kubevirt_settings import effective_configuration, malformed_settings
 from controlplane.api.objects.resources import Key
 from controlplane.engine.ports import Cache
@@ -24,6 +24,8 @@ class Configuration:
 
     def __init__(self, cache: Cache) -> None:
         self._current = DEFAULTS
+        self.spec = KubeVirtSpec()
+        """The object's spec; its configuration is without our annotations' settings."""
         self.version = ""
         """The object's resourceVersion; "" without one."""
         self._subscribers: list[Callable[[KubeVirtConfiguration], None]] = []
@@ -44,7 +46,7 @@ class Configuration:
             return
         for name, why in malformed_settings(kubevirt.metadata.annotations):
             log.warning("setting ignored", extra={"key": str(key), "annotation": name, "because": why})
-        self._current = effective_configuration(kubevirt)
+        self._current, self.spec = effective_configuration(kubevirt), kubevirt.spec
         for callback in self._subscribers:
             callback(self._current)
         self.version = kubevirt.metadata.resource_version

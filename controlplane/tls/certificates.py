@@ -23,7 +23,8 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-RENEW_AT = 2 / 3  # of a certificate's life time
+from controlplane.api.certificate_lifetimes import RENEW_AT
+
 SKEW = timedelta(minutes=5)  # certificates are valid this much earlier, because the clocks of nodes differ
 SMALLEST_RSA_BITS = 2048
 

@@ -164,7 +164,9 @@ class Process:
                 group.create_task(runner.run())
             group.create_task(self._events.run())
             group.create_task(self._follower.run())
-            group.create_task(keep_certificates(self._client, self._settings.namespace, self._clock))
+            group.create_task(
+                keep_certificates(self._client, self._settings.namespace, self._clock, self._configuration)
+            )
 
     def _dependencies(self) -> Dependencies:
         caches = {resource: ReadYourWritesCache(cache) for resource, cache in self._caches.items()}

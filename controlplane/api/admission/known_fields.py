@@ -40,16 +40,17 @@ UNBUILT: dict[str, frozenset[str]] = {
         "Network": "multus resourceClaim",
         "PodNetwork": "vmIPv6NetworkCIDR",
         "KubeVirtSpec": """
-            certificateRotateStrategy customizeComponents imagePullSecrets imageRegistry imageTag infra monitorAccount
+            customizeComponents imagePullSecrets imageRegistry imageTag infra monitorAccount
             monitorNamespace productComponent productName productVersion serviceMonitorNamespace synchronizationPort
             uninstallStrategy workloads""",
+        "KubeVirtSelfSignConfiguration": "caOverlapInterval caRotateInterval certRotateInterval",
         "KubeVirtConfiguration": """
             additionalGuestMemoryOverheadRatio apiConfiguration architectureConfiguration
             autoCPULimitNamespaceLabelSelector changedBlockTrackingLabelSelectors commonInstancetypesDeployment
             confidentialCompute controllerConfiguration defaultRuntimeClass handlerConfiguration hypervisors
             instancetype ksmConfiguration mediatedDevicesConfiguration memBalloonStatsPeriod
             minCPUModel network obsoleteCPUModels ovmfPath permittedHostDevices
-            persistentReservationConfiguration roleAggregationStrategy seccompConfiguration selinuxLauncherType smbios
+            persistentReservationConfiguration roleAggregationStrategy selinuxLauncherType smbios
             supportContainerResources supportedGuestAgentVersions virtTemplateDeployment
             virtualMachineInstancesPerNode virtualMachineOptions vmStateStorageClass
             webhookConfiguration""",

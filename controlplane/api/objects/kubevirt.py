@@ -80,6 +80,29 @@ class TLSConfiguration(Node, frozen=True, kw_only=True):
     """Cipher suites of TLS 1.2, by their IANA names; only with minTLSVersion VersionTLS12."""
 
 
+class CustomProfile(Node, frozen=True, kw_only=True):
+    """The seccomp profile of launcher Pods; one of the two."""
+
+    localhost_profile: Annotated[str, bounded(max_length=4096)] | None = None
+    """Path of a profile below the kubelet's directory of seccomp profiles on each node."""
+    runtime_default_profile: bool = False
+    """The container runtime's own profile, which is the default."""
+
+
+class VirtualMachineInstanceProfile(Node, frozen=True, kw_only=True):
+    """The seccomp profile of launcher Pods."""
+
+    custom_profile: CustomProfile | None = None
+    """Which one."""
+
+
+class SeccompConfiguration(Node, frozen=True, kw_only=True):
+    """Seccomp profiles."""
+
+    virtual_machine_instance_profile: VirtualMachineInstanceProfile | None = None
+    """Of launcher Pods that are created from now on."""
+
+
 class KubeVirtConfiguration(Node, frozen=True, kw_only=True):
     """Settings of all machines."""
 
@@ -118,6 +141,8 @@ class KubeVirtConfiguration(Node, frozen=True, kw_only=True):
     """How far machines can grow while they run."""
     tls_configuration: TLSConfiguration = TLSConfiguration()
     """What the control plane's servers accept of their clients."""
+    seccomp_configuration: SeccompConfiguration = SeccompConfiguration()
+    """Seccomp profiles of launcher Pods."""
 
 
 class WorkloadUpdateStrategy(Node, frozen=True, kw_only=True):
@@ -135,9 +160,38 @@ class WorkloadUpdateStrategy(Node, frozen=True, kw_only=True):
     """From one batch to the next, as 1m30s; five seconds at least."""
 
 
+class CertConfig(Node, frozen=True, kw_only=True):
+    """How long certificates are valid, and when they are replaced."""
+
+    duration: Annotated[str, bounded(max_length=64)] = ""
+    """How long, as 48h; if not set 2160h, and 8760h for the CA."""
+    renew_before: Annotated[str, bounded(max_length=64)] = ""
+    """How long before its end a certificate is replaced, as 24h; a third of duration if not set."""
+
+
+class KubeVirtSelfSignConfiguration(Node, frozen=True, kw_only=True):
+    """Certificates that the control plane issues for its servers and clients."""
+
+    ca: CertConfig = CertConfig()
+    """Of the CA."""
+    server: CertConfig = CertConfig()
+    """Of what the CA issues."""
+
+
+class KubeVirtCertificateRotateStrategy(Node, frozen=True, kw_only=True):
+    """When the certificates of the control plane are replaced."""
+
+    is_applied_whole: ClassVar[bool] = True
+
+    self_signed: KubeVirtSelfSignConfiguration = KubeVirtSelfSignConfiguration()
+    """Certificates that the control plane issues."""
+
+
 class KubeVirtSpec(Node, frozen=True, kw_only=True):
     """How the control plane is configured."""
 
+    certificate_rotate_strategy: KubeVirtCertificateRotateStrategy = KubeVirtCertificateRotateStrategy()
+    """When the certificates of the control plane are replaced."""
     workload_update_strategy: WorkloadUpdateStrategy = WorkloadUpdateStrategy()
     """How running machines get to the launcher of the control plane that is deployed."""
     image_pull_policy: PullPolicy = ""

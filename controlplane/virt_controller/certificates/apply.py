@@ -14,8 +14,6 @@ from controlplane.api.objects.resources import SECRET, Key, Resource
 from controlplane.engine.ports import Api, Json
 from controlplane.tls.certificates import issue, join_bundle, make_ca
 from controlplane.virt_controller.certificates.decide import (
-    AUTHORITY_LIFE,
-    PAIR_LIFE,
     Action,
     IssuePair,
     MakeAuthority,
@@ -41,14 +39,16 @@ async def apply(api: EnsuringApi, action: Action, now: float) -> None:
             await api.ensure(SECRET, action.key)
             log.warning("created a Secret", extra={"key": action.key, "because": action.because})
         case MakeAuthority():
-            ca = make_ca(authority_name(action.secret.key.namespace), now, _at_least(AUTHORITY_LIFE, action.ends - now))
+            ca = make_ca(
+                authority_name(action.secret.key.namespace), now, _at_least(action.lifetime, action.ends - now)
+            )
             bundle = join_bundle((ca.certificate, *action.keep), now)
             data = {"ca.crt": _encoded(bundle), "ca.key": _encoded(ca.key)}
             await api.patch(SECRET, action.secret.key, {"data": data}, resource_version=action.secret.version)
             level = logging.WARNING if action.is_loss else logging.INFO
             log.log(level, "created a CA", extra={"key": action.secret.key, "because": action.because})
         case IssuePair():
-            pair = issue(action.authority, action.subject, now, _at_least(PAIR_LIFE, action.ends - now))
+            pair = issue(action.authority, action.subject, now, _at_least(action.lifetime, action.ends - now))
             bundle_data = {} if action.bundle is None else {"ca.crt": _encoded(action.bundle)}
             data = {**bundle_data, "tls.crt": _encoded(pair.certificate), "tls.key": _encoded(pair.key)}
             await api.patch(SECRET, action.secret.key, {"data": data}, resource_version=action.secret.version)

@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+from controlplane.api.certificate_lifetimes import AUTHORITY, DEFAULTS, PAIR, Lifetime, Lifetimes
 from controlplane.api.objects.resources import SECRET, Key, Resource
 from controlplane.tls.certificates import (
     KeyPair,
@@ -35,8 +36,6 @@ from controlplane.virt_controller.certificates.faults import (
     settles_in,
 )
 
-AUTHORITY_LIFE = timedelta(days=365)
-PAIR_LIFE = timedelta(days=90)
 LONGEST_REST_SECONDS = 24 * 3600.0
 MOST_KEPT = 16
 """Limit of certificates in a bundle, in case CAs are created again and again."""
@@ -89,6 +88,7 @@ class World:
     """Seconds since this process observed a change of a bundle; inf without a change."""
     authority_for: float = math.inf
     """The same for the CA."""
+    lifetimes: Lifetimes = DEFAULTS
 
     @property
     def trusting(self) -> tuple[Verifier, ...]:
@@ -120,6 +120,7 @@ class MakeAuthority:
     """It replaces unusable data that another client wrote into the Secret."""
     ends: float = 0.0
     """The earliest end of the new CA, even if its lifetime is then longer than usual."""
+    lifetime: timedelta = AUTHORITY.duration
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +135,7 @@ class IssuePair:
     """The bundle to write with the pair."""
     ends: float = 0.0
     """The earliest end of the new pair, unless its CA ends before."""
+    lifetime: timedelta = PAIR.duration
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,21 +180,22 @@ def decide(world: World) -> Plan:
         if (pause := SETTLE_SECONDS - world.authority_for) > 0:
             return Plan((), pause)
         return _replace_authority(world, "the CA is not valid yet", ends=validity(ca.certificate).ends)
-    if world.now >= _authority_due_at(ca.certificate, namespace):
-        return _replace_authority(world, "the CA has reached two thirds of its lifetime")
+    if world.now >= _authority_due_at(ca.certificate, namespace, world.lifetimes.authority):
+        return _replace_authority(world, "the CA has reached the age at which it is replaced")
     return _keep(world, ca)
 
 
 def _replace_authority(world: World, why: str, *, is_loss: bool = False, ends: float = 0.0) -> Plan:
     secret = world.authority
     keep = _trusted((*split_bundle(secret.pair.certificate), *_distributed(world)), world.now)
-    return Plan((MakeAuthority(secret, keep, why, is_loss, ends),), LONGEST_REST_SECONDS)
+    lifetime = world.lifetimes.authority.duration
+    return Plan((MakeAuthority(secret, keep, why, is_loss, ends, lifetime),), LONGEST_REST_SECONDS)
 
 
-def _authority_due_at(certificate: bytes, namespace: str) -> float:
+def _authority_due_at(certificate: bytes, namespace: str, usual: Lifetime) -> float:
     """Return when to replace a CA. A CA that an administrator wrote into the Secret keeps its own lifetime."""
     if is_ours(certificate, namespace):
-        return due_at(certificate, AUTHORITY_LIFE)
+        return due_at(certificate, usual)
     return validity(certificate).renew_at()
 
 
@@ -220,6 +223,7 @@ def _keep(world: World, authority: KeyPair) -> Plan:
             why,
             bundle if issued.bundle is not None else None,
             _ends(issued, now),
+            world.lifetimes.pair.duration,
         )
         for issued in world.pairs
         if (why := _reissue(world, issued, authority, trusted, is_distributed=not outdated))
@@ -264,8 +268,8 @@ def _reissue(
     if is_early(pair.certificate, now):
         # Its process keeps the former pair while that is valid. A clock that jumps must not cause a pair each time.
         return "the certificate is not valid yet" if issued.used_for >= SETTLE_SECONDS else ""
-    if now >= due_at(pair.certificate, PAIR_LIFE):
-        return "the certificate has reached two thirds of its lifetime"
+    if now >= due_at(pair.certificate, world.lifetimes.pair):
+        return "the certificate has reached the age at which it is replaced"
     if not is_issued_by(pair.certificate, authority.certificate):
         return "the former CA issued the certificate"
     return ""
@@ -290,13 +294,13 @@ def _trusted(certificates: Iterable[bytes], now: float) -> tuple[bytes, ...]:
 def _rest(world: World, authority: KeyPair, trusted: tuple[bytes, ...]) -> float:
     """Return the seconds until a certificate or a pause ends: no event reports that."""
     now = world.now
-    due_times = [_authority_due_at(authority.certificate, world.authority.key.namespace)]
+    due_times = [_authority_due_at(authority.certificate, world.authority.key.namespace, world.lifetimes.authority)]
     due_times += [validity(certificate).ends for certificate in trusted]
     waits = [settles_in(authority, world.bundles_for, now)]
     for issued in world.pairs:
         pair = issued.secret.pair
         if is_usable(pair):
-            due_times.append(due_at(pair.certificate, PAIR_LIFE))
+            due_times.append(due_at(pair.certificate, world.lifetimes.pair))
             waits += (SETTLE_SECONDS - issued.used_for, settles_in(pair, issued.used_for, now))
         else:
             waits.append(SETTLE_SECONDS - world.bundles_for)

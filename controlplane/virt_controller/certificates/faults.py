@@ -12,13 +12,12 @@ renewal is due by its age as usual.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import timedelta
 
 from cryptography import x509
 from cryptography.x509.oid import ExtensionOID, NameOID
 
+from controlplane.api.certificate_lifetimes import Lifetime
 from controlplane.tls.certificates import (
-    RENEW_AT,
     SKEW,
     KeyPair,
     Subject,
@@ -72,10 +71,11 @@ def is_early(certificate: bytes, now: float) -> bool:
     return validity(certificate).begins > now + SKEW.total_seconds()
 
 
-def due_at(certificate: bytes, usual: timedelta) -> float:
-    """Return when a certificate is due: after RENEW_AT of its lifetime, or of the usual one if that is shorter."""
+def due_at(certificate: bytes, usual: Lifetime) -> float:
+    """Return when a certificate is due: after `renew_at` of its lifetime, or of the usual one if that is shorter."""
     period = validity(certificate)
-    return min(period.renew_at(), period.begins + SKEW.total_seconds() + RENEW_AT * usual.total_seconds())
+    usual_seconds = SKEW.total_seconds() + usual.renew_at * usual.duration.total_seconds()
+    return period.begins + min(usual.renew_at * (period.ends - period.begins), usual_seconds)
 
 
 def settles_in(pair: KeyPair, seen_for: float, now: float) -> float:

@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from controlplane.api.certificate_lifetimes import DEFAULTS, Lifetimes
 from controlplane.api.objects.resources import API_SERVICE, SECRET, Key, Resource
 from controlplane.engine.ports import Cache
 from controlplane.tls.certificates import KeyPair
@@ -48,7 +49,9 @@ def secrets(namespace: str) -> tuple[tuple[Resource, Key], ...]:
     return tuple((SECRET, Key(namespace, name)) for name in (AUTHORITY_SECRET, *(role.secret for role in ROLES)))
 
 
-def observe(caches: Iterable[tuple[Resource, Key, Cache]], namespace: str, now: float) -> World:
+def observe(
+    caches: Iterable[tuple[Resource, Key, Cache]], namespace: str, now: float, lifetimes: Lifetimes = DEFAULTS
+) -> World:
     """Read the synced caches: an object that they do not have does not exist."""
     objects = {(resource.plural, key): cache.get(key) for resource, key, cache in caches}
     verifiers = [
@@ -60,6 +63,7 @@ def observe(caches: Iterable[tuple[Resource, Key, Cache]], namespace: str, now: 
         pairs=tuple(_issued(role, namespace, objects) for role in ROLES),
         verifiers=tuple(verifiers),
         now=now,
+        lifetimes=lifetimes,
     )
 
 

@@ -11,11 +11,13 @@ import random
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 
+from controlplane.api.certificate_lifetimes import Lifetimes, lifetimes
 from controlplane.api.objects.resources import Key, Resource
 from controlplane.engine.backoff import BackOff
 from controlplane.engine.errors import ApiError, Conflict
 from controlplane.engine.ports import Cache, Clock
 from controlplane.kube.client import Client, Selection
+from controlplane.kube.configuration import Configuration
 from controlplane.kube.watch import WatchCache
 from controlplane.virt_controller.certificates.apply import EnsuringApi, apply
 from controlplane.virt_controller.certificates.decide import decide
@@ -31,7 +33,7 @@ LONGEST_BACK_OFF_SECONDS = 300.0
 LOOK_SECONDS = 600.0  # no event reports that the clock was set, so due times are checked at least this often
 
 
-async def run(client: Client, namespace: str, clock: Clock) -> None:
+async def run(client: Client, namespace: str, clock: Clock, configuration: Configuration) -> None:
     """Maintain the certificates until cancelled. Start it as a task of the leader, with a guarded client."""
     changed = asyncio.Event()
 
@@ -43,7 +45,8 @@ async def run(client: Client, namespace: str, clock: Clock) -> None:
         (resource, key, WatchCache(client, Selection(resource, key.namespace, field_selector=_named(key)), clock))
         for resource, key in (*secrets(namespace), *VERIFIERS)
     ]
-    keeper = Keeper(client, caches, namespace, clock)
+    keeper = Keeper(client, caches, namespace, clock, lifetimes=lambda: wanted_lifetimes(configuration))
+    configuration.subscribe(lambda _new: changed.set())
     async with asyncio.TaskGroup() as tasks:
         for *_which, cache in caches:
             cache.subscribe(note)
@@ -58,6 +61,11 @@ async def run(client: Client, namespace: str, clock: Clock) -> None:
                     await changed.wait()
 
 
+def wanted_lifetimes(configuration: Configuration) -> Lifetimes:
+    """Return the lifetimes that the KubeVirt object asks for."""
+    return lifetimes(configuration.spec.certificate_rotate_strategy.self_signed)
+
+
 class Keeper:
     """Passes over the certificates, and the state between them."""
 
@@ -68,6 +76,7 @@ class Keeper:
         namespace: str,
         clock: Clock,
         *,
+        lifetimes: Callable[[], Lifetimes] = Lifetimes,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         chance: Callable[[], float] = random.random,
     ) -> None:
@@ -76,6 +85,7 @@ class Keeper:
         self._namespace = namespace
         self._key = Key(namespace, AUTHORITY_SECRET)
         self._clock = clock
+        self._lifetimes = lifetimes
         self._sleep = sleep
         self._observed_since = ObservedSince()
         self._waiting = ""
@@ -97,7 +107,9 @@ class Keeper:
 
     async def _pass(self) -> float:
         now, monotonic = self._clock.now(), self._clock.monotonic()
-        world = with_ages(observe(self._caches, self._namespace, now), self._observed_since, monotonic)
+        world = with_ages(
+            observe(self._caches, self._namespace, now, self._lifetimes()), self._observed_since, monotonic
+        )
         plan = decide(world)
         self._report_waiting(plan.waiting)
         try:

@@ -13,7 +13,7 @@ from controlplane.api.launch_plan import Dhcp, GuestNetwork, LaunchPlan, group_d
 from controlplane.api.log_level import configured_level
 from controlplane.api.objects.claim import Claims
 from controlplane.api.objects.guest_memory import GuestMemory, amount_in_bytes, guest_memory
-from controlplane.api.objects.kubevirt import KubeVirtConfiguration
+from controlplane.api.objects.kubevirt import KubeVirtConfiguration, SeccompConfiguration
 from controlplane.api.objects.owner import controller_of
 from controlplane.api.objects.resources import VIRTUAL_MACHINE
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
@@ -56,6 +56,8 @@ class Launch:
     """Probes of the compute container."""
     log_level: str | None
     """The configured log level of the launcher; None: its own."""
+    seccomp: dict[str, str]
+    """The seccomp profile of the Pod."""
     cpu_labels: dict[str, str]
     """Labels of nodes whose processor can have the guest's CPU model; none if it is emulated, as every node can."""
 
@@ -93,8 +95,17 @@ def derive_launch(
         pull_policy=configuration.image_pull_policy or "IfNotPresent",
         probes=build_probes(vmi.spec, is_target=is_target),
         log_level=configured_level(developer.log_verbosity, "virt-launcher"),
+        seccomp=_seccomp_profile(configuration.seccomp_configuration),
         cpu_labels={} if developer.use_emulation or cpu is None else of_model(cpu.model),
     )
+
+
+def _seccomp_profile(config: SeccompConfiguration) -> dict[str, str]:
+    profile = config.virtual_machine_instance_profile
+    custom = None if profile is None else profile.custom_profile
+    if custom is None or not custom.localhost_profile:
+        return {"type": "RuntimeDefault"}
+    return {"type": "Localhost", "localhostProfile": custom.localhost_profile}
 
 
 def build_plan(

@@ -169,7 +169,7 @@ def _spec(vmi: VirtualMachineInstance, launch: Launch, excluded_nodes: Collectio
         "enableServiceLinks": False,
         "hostname": launch.guest.hostname,
         "terminationGracePeriodSeconds": spec.grace_period_seconds + EXTRA_GRACE_SECONDS,
-        "securityContext": _pod_security(spec),
+        "securityContext": _pod_security(spec, launch),
         "nodeSelector": {
             **({} if target is None else target.node_selector),
             **spec.node_selector,
@@ -188,13 +188,13 @@ def _spec(vmi: VirtualMachineInstance, launch: Launch, excluded_nodes: Collectio
     }
 
 
-def _pod_security(spec: VirtualMachineInstanceSpec) -> Json:
+def _pod_security(spec: VirtualMachineInstanceSpec, launch: Launch) -> Json:
     context: Json = {
         "runAsUser": layout.UID,
         "runAsGroup": layout.UID,
         "fsGroup": layout.UID,
         "runAsNonRoot": True,
-        "seccompProfile": {"type": "RuntimeDefault"},
+        "seccompProfile": launch.seccomp,
     }
     if any(interface.masquerade is not None for interface in spec.domain.devices.interfaces):
         context["sysctls"] = [{"name": "net.ipv4.ip_unprivileged_port_start", "value": "67"}]

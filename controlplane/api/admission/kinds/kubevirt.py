@@ -7,14 +7,25 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator
+from datetime import timedelta
 
 from controlplane.api import go_duration
 from controlplane.api.admission.problem import Problem, excerpt, key
 from controlplane.api.admission.rules import Json, Rules
 from controlplane.api.admission.validate.compute import MOST_MAX_GUEST
+from controlplane.api.certificate_lifetimes import AUTHORITY, PAIR, lifetimes
 from controlplane.api.objects import quantity
 from controlplane.api.objects.guest_memory import BLOCK_BYTES, LEAST_BYTES
-from controlplane.api.objects.kubevirt import TLS12, TLS13, KubeVirtConfiguration, KubeVirtSpec, TLSConfiguration
+from controlplane.api.objects.kubevirt import (
+    TLS12,
+    TLS13,
+    CertConfig,
+    KubeVirtConfiguration,
+    KubeVirtSelfSignConfiguration,
+    KubeVirtSpec,
+    SeccompConfiguration,
+    TLSConfiguration,
+)
 from controlplane.api.objects.kubevirt_settings import (
     LEAST_CONTAINER_DISK,
     MOST_CONTAINER_DISK,
@@ -26,6 +37,10 @@ from controlplane.api.objects.meta import ObjectMeta, Quantity
 from controlplane.api.tls_ciphers import OPENSSL_NAMES, WITHOUT_EFFECT
 
 OUR_PREFIX = "virtops.kubevirt/"
+LEAST_LIFETIME, MOST_LIFETIME = 900.0, 315_360_000.0
+"""Seconds of a certificate's lifetime: the shortest leaves time to distribute a new CA, the longest is ten years."""
+LEAST_RENEWAL = 300.0
+"""Seconds between the renewal of a certificate and its begin or end."""
 MAX_INTERVAL = 86400.0
 """Seconds between two batches of evictions."""
 
@@ -66,6 +81,8 @@ def _check(spec: KubeVirtSpec, _unused: KubeVirtConfiguration) -> Iterator[Probl
     yield from _check_most_memory(spec.configuration.live_update_configuration.max_guest)
     yield from _check_workload_updates(spec)
     yield from _check_ciphers(spec.configuration.tls_configuration)
+    yield from _check_certificates(spec.certificate_rotate_strategy.self_signed)
+    yield from _check_seccomp(spec.configuration.seccomp_configuration)
 
 
 def _check_most_memory(amount: Quantity | None) -> Iterator[Problem]:
@@ -108,6 +125,44 @@ def _check_workload_updates(spec: KubeVirtSpec) -> Iterator[Problem]:
     seconds = go_duration.seconds(interval)
     if interval and (seconds is None or not 0 <= seconds <= MAX_INTERVAL):
         yield Problem(where, f"{excerpt(interval)} is no time from 0s to 24h; write e.g. 1m30s")
+
+
+def _check_certificates(config: KubeVirtSelfSignConfiguration) -> Iterator[Problem]:
+    """Check the lifetimes of certificates: each has to be renewed in time, and what a CA issues ends with it."""
+    where = "spec.certificateRotateStrategy.selfSigned"
+    problems = [
+        *_check_lifetime(config.ca, f"{where}.ca", AUTHORITY.duration),
+        *_check_lifetime(config.server, f"{where}.server", PAIR.duration),
+    ]
+    yield from problems
+    asked = lifetimes(config)
+    if not problems and asked.pair.duration > asked.authority.duration:
+        text = f"server's {asked.pair.duration} is longer than ca's {asked.authority.duration}; shorten server.duration"
+        yield Problem(where, text, "FieldValueNotSupported")
+
+
+def _check_lifetime(config: CertConfig, where: str, default: timedelta) -> Iterator[Problem]:
+    duration = default.total_seconds() if not config.duration else go_duration.seconds(config.duration)
+    if duration is None or not LEAST_LIFETIME <= duration <= MOST_LIFETIME:
+        yield Problem(f"{where}.duration", f"{excerpt(config.duration)} is no time from 15m to 87600h; write e.g. 48h")
+        return
+    before = go_duration.seconds(config.renew_before)
+    if config.renew_before and (before is None or not LEAST_RENEWAL <= before <= duration - LEAST_RENEWAL):
+        text = f"{excerpt(config.renew_before)} is no time from 5m to 5m less than the duration; write e.g. 24h"
+        yield Problem(f"{where}.renewBefore", text)
+
+
+def _check_seccomp(config: SeccompConfiguration) -> Iterator[Problem]:
+    profile = config.virtual_machine_instance_profile
+    custom = None if profile is None else profile.custom_profile
+    if custom is None or custom.localhost_profile is None:
+        return
+    where = "spec.configuration.seccompConfiguration.virtualMachineInstanceProfile.customProfile"
+    if custom.runtime_default_profile:
+        yield Problem(where, "has localhostProfile and runtimeDefaultProfile; remove one of them")
+    if not custom.localhost_profile or custom.localhost_profile.startswith("/") or ".." in custom.localhost_profile:
+        text = f"{excerpt(custom.localhost_profile)} is no path below the kubelet's directory of seccomp profiles"
+        yield Problem(f"{where}.localhostProfile", f"{text}; write e.g. profiles/launcher.json")
 
 
 def _check_ciphers(tls: TLSConfiguration) -> Iterator[Problem]:

@@ -16,12 +16,11 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
 
+from controlplane.api.certificate_lifetimes import AUTHORITY, PAIR
 from controlplane.tls.certificates import SKEW, KeyPair, issue, join_bundle, make_ca, split_bundle, validity
 from controlplane.virt_controller.certificates.apply import apply
 from controlplane.virt_controller.certificates.decide import (
-    AUTHORITY_LIFE,
     MOST_KEPT,
-    PAIR_LIFE,
     SETTLE_SECONDS,
     IssuePair,
     MakeAuthority,
@@ -52,11 +51,11 @@ ALL_ANEW = 40
 
 def ours(begins_in: float) -> KeyPair:
     """An authority that this project issues."""
-    return make_ca("kubevirt-ca", NOW + begins_in + SKEW.total_seconds(), AUTHORITY_LIFE)
+    return make_ca("kubevirt-ca", NOW + begins_in + SKEW.total_seconds(), AUTHORITY.duration)
 
 
 def a_pair(authority: KeyPair, begins_in: float) -> KeyPair:
-    return issue(authority, SUBJECT, NOW + begins_in + SKEW.total_seconds(), PAIR_LIFE)
+    return issue(authority, SUBJECT, NOW + begins_in + SKEW.total_seconds(), PAIR.duration)
 
 
 async def a_toy() -> Toy:
@@ -206,7 +205,7 @@ def test_a_pair_that_is_not_valid_yet_is_reissued_once_every_verifier_has_the_bu
     (action,) = decide(world).actions
     assert isinstance(action, IssuePair)
     assert "not valid yet" in action.because
-    assert action.ends == NOW + 80 * DAY + PAIR_LIFE.total_seconds() + SKEW.total_seconds()
+    assert action.ends == NOW + 80 * DAY + PAIR.duration.total_seconds() + SKEW.total_seconds()
 
     assert 0 < waiting(decide(replace(world, bundles_for=20.0))) <= SETTLE_SECONDS - 20
     assert 0 < waiting(decide(with_pair(world, used_for=20.0))) <= SETTLE_SECONDS - 20
@@ -236,7 +235,7 @@ def by_a_tool(path_length: int | None, *, says_usage: bool) -> KeyPair:
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "kubevirt-ca")])
     begins = datetime.fromtimestamp(NOW + DAY, UTC)
-    builder = x509.CertificateBuilder(name, name, key.public_key(), 7, begins, begins + AUTHORITY_LIFE)
+    builder = x509.CertificateBuilder(name, name, key.public_key(), 7, begins, begins + AUTHORITY.duration)
     builder = builder.add_extension(x509.SubjectKeyIdentifier(b"mine"), critical=False)
     builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=path_length), critical=True)
     if says_usage:
@@ -247,7 +246,7 @@ def by_a_tool(path_length: int | None, *, says_usage: bool) -> KeyPair:
 
 
 AS_A_PERSON_MAKES_THEM: dict[str, Any] = {
-    "another name": lambda: make_ca("mine", NOW + DAY, AUTHORITY_LIFE),
+    "another name": lambda: make_ca("mine", NOW + DAY, AUTHORITY.duration),
     "our name, no usage": lambda: by_a_tool(0, says_usage=False),
     "our name, signs authorities": lambda: by_a_tool(None, says_usage=True),
 }

@@ -27,6 +27,7 @@ from cryptography.hazmat.primitives.serialization import (
 )
 from cryptography.x509.oid import NameOID
 
+from controlplane.api.certificate_lifetimes import AUTHORITY, PAIR, Lifetime, Lifetimes
 from controlplane.api.objects.resources import SECRET, Key, Resource
 from controlplane.tls.certificates import (
     KeyPair,
@@ -41,9 +42,7 @@ from controlplane.tls.certificates import (
 )
 from controlplane.virt_controller.certificates.apply import apply
 from controlplane.virt_controller.certificates.decide import (
-    AUTHORITY_LIFE,
     MOST_KEPT,
-    PAIR_LIFE,
     SETTLE_SECONDS,
     Issued,
     IssuePair,
@@ -71,11 +70,11 @@ RESOURCE, NAME = VERIFIERS[2]
 
 
 def an_authority(age: float = 3600.0) -> KeyPair:
-    return make_ca("ca", NOW - age, AUTHORITY_LIFE)
+    return make_ca("ca", NOW - age, AUTHORITY.duration)
 
 
 def a_serving(authority: KeyPair, age: float = 3600.0, names: tuple[str, ...] = NAMES) -> KeyPair:
-    return issue(authority, replace(SUBJECT, dns_names=names), NOW - age, PAIR_LIFE)
+    return issue(authority, replace(SUBJECT, dns_names=names), NOW - age, PAIR.duration)
 
 
 def by_hand(key: Any = None, *, is_ca: bool | None = True, may_sign: bool = True) -> KeyPair:
@@ -130,6 +129,19 @@ def test_a_healthy_state_needs_no_writes() -> None:
 
     assert plan.actions == ()
     assert plan.requeue_after > 3600
+
+
+def test_a_shorter_lifetime_replaces_a_ca_and_a_pair_that_are_too_old_by_it() -> None:
+    two_days, one_day = Lifetime(timedelta(days=2), 0.5), Lifetime(timedelta(days=1), 0.5)
+    shorter = Lifetimes(authority=two_days, pair=one_day)
+    for age, kind, lifetime in ((1.1, MakeAuthority, two_days), (0.6, IssuePair, one_day)):
+        authority = make_ca("kubevirt-ca", NOW - age * DAY, AUTHORITY.duration)
+        world = a_world(authority, a_serving(authority, age * DAY), authority.certificate)
+        assert decide(world).actions == ()
+
+        (action,) = decide(replace(world, lifetimes=shorter)).actions
+        assert isinstance(action, kind)
+        assert action.lifetime == lifetime.duration
 
 
 def test_a_requeue_is_at_least_one_second_away() -> None:
@@ -219,7 +231,7 @@ def test_an_authority_created_by_hand_is_used_once_the_bundle_has_settled(kind: 
     assert decide(replace(both, bundles_for=0.0)).requeue_after <= SETTLE_SECONDS
     (action,) = decide(replace(both, bundles_for=SETTLE_SECONDS)).actions
     assert isinstance(action, IssuePair)
-    issued = issue(action.authority, action.subject, NOW, PAIR_LIFE)
+    issued = issue(action.authority, action.subject, NOW, PAIR.duration)
 
     served = with_pair(both, secret=PairSecret(SERVING_KEY, "4", issued))
     assert decide(with_pair(served, used_for=0.0)).actions == (), "virt-api may still serve the old pair"
@@ -273,7 +285,7 @@ def test_a_bundle_has_a_limited_size() -> None:
 
 
 def test_expired_authorities_displace_no_valid_ones_from_a_bundle() -> None:
-    dead = [an_authority(age=AUTHORITY_LIFE.total_seconds() + 1).certificate for _unused in range(MOST_KEPT)]
+    dead = [an_authority(age=AUTHORITY.duration.total_seconds() + 1).certificate for _unused in range(MOST_KEPT)]
     living = an_authority().certificate
 
     (action,) = decide(a_world(EMPTY, EMPTY, b"".join([*dead, living]))).actions
@@ -283,7 +295,7 @@ def test_expired_authorities_displace_no_valid_ones_from_a_bundle() -> None:
 
 
 def test_an_authority_at_two_thirds_of_its_lifetime_is_joined_by_a_new_one() -> None:
-    old = an_authority(age=0.81 * AUTHORITY_LIFE.total_seconds())
+    old = an_authority(age=0.81 * AUTHORITY.duration.total_seconds())
 
     (action,) = decide(a_world(old, a_serving(old, age=0), old.certificate)).actions
 
@@ -314,8 +326,8 @@ def test_a_serving_pair_of_the_old_authority_is_kept_until_the_bundle_has_settle
         (lambda ca: KeyPair(a_serving(ca).certificate, a_serving(ca).key), "no usable"),
         (lambda ca: a_serving(an_authority()), "untrusted"),
         (lambda ca: a_serving(ca, names=("other.svc",)), "other names"),
-        (lambda ca: a_serving(ca, age=PAIR_LIFE.total_seconds() + 1), "has expired"),
-        (lambda ca: a_serving(ca, age=0.81 * PAIR_LIFE.total_seconds()), "two thirds"),
+        (lambda ca: a_serving(ca, age=PAIR.duration.total_seconds() + 1), "has expired"),
+        (lambda ca: a_serving(ca, age=0.81 * PAIR.duration.total_seconds()), "the age at which"),
     ],
     ids=["none", "wrong key", "foreign", "other names", "ended", "due"],
 )
@@ -330,7 +342,7 @@ def test_an_unsuitable_serving_pair_is_reissued(pair: Any, because: str) -> None
 
 
 def test_an_expired_authority_leaves_the_bundle() -> None:
-    new, dead = an_authority(), an_authority(age=AUTHORITY_LIFE.total_seconds() + 1)
+    new, dead = an_authority(), an_authority(age=AUTHORITY.duration.total_seconds() + 1)
     both = KeyPair(new.certificate + dead.certificate, new.key)
 
     (action,) = decide(a_world(both, a_serving(new), both.certificate)).actions

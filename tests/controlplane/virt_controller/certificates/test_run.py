@@ -12,13 +12,12 @@ from typing import Any
 
 import pytest
 
+from controlplane.api.certificate_lifetimes import AUTHORITY, PAIR
 from controlplane.api.objects.resources import SECRET, Key
 from controlplane.engine.errors import Conflict, Forbidden
 from controlplane.tls.certificates import KeyPair, Subject, issue, join_bundle, make_ca
 from controlplane.virt_controller.certificates.apply import apply
 from controlplane.virt_controller.certificates.decide import (
-    AUTHORITY_LIFE,
-    PAIR_LIFE,
     Action,
     IssuePair,
     MakeAuthority,
@@ -128,7 +127,7 @@ def hold(slots: list[Slot], authority: KeyPair, used: KeyPair, now: float) -> No
     both = join_bundle([authority.certificate, used.certificate], now)
     slots[0].raw = a_secret(1, ca_crt=both, ca_key=authority.key)
     for role, slot in zip(ROLES, slots[1:], strict=False):
-        pair = issue(used, subject(role, "kubevirt"), now - 3600, PAIR_LIFE)
+        pair = issue(used, subject(role, "kubevirt"), now - 3600, PAIR.duration)
         slot.raw = a_secret(1, tls_crt=pair.certificate, tls_key=pair.key, ca_crt=both)
     trusting = {"caBundle": base64.b64encode(both).decode()}
     for (resource, _unused), slot in zip(VERIFIERS, slots[1 + len(ROLES) :], strict=True):
@@ -139,7 +138,7 @@ def hold(slots: list[Slot], authority: KeyPair, used: KeyPair, now: float) -> No
 async def test_it_runs_periodically_because_nothing_reports_a_changed_clock() -> None:
     keeper, slots, _slept = a_keeper(MemoryApi(), b"")
     now = SimulatedClock().now()
-    authority = make_ca("kubevirt-ca", now - 3600, AUTHORITY_LIFE)
+    authority = make_ca("kubevirt-ca", now - 3600, AUTHORITY.duration)
     hold(slots, authority, authority, now)
 
     assert await keeper.step() == LOOK_SECONDS
@@ -148,7 +147,7 @@ async def test_it_runs_periodically_because_nothing_reports_a_changed_clock() ->
 async def test_a_waiting_authority_created_by_hand_is_reported_once(caplog: pytest.LogCaptureFixture) -> None:
     keeper, slots, _slept = a_keeper(MemoryApi(), b"")
     now = SimulatedClock().now()
-    used, late = (make_ca(name, now + when, AUTHORITY_LIFE) for name, when in (("a", -3600), ("b", 7200)))
+    used, late = (make_ca(name, now + when, AUTHORITY.duration) for name, when in (("a", -3600), ("b", 7200)))
 
     hold(slots, late, used, now)
     await keeper.step()
@@ -167,7 +166,7 @@ PLACE = Key("kubevirt", "x")
 SEEN = PairSecret(PLACE, "1", KeyPair(b"", b""))
 WRITES: dict[str, Action] = {
     "authority": MakeAuthority(SEEN, (), "test"),
-    "pair": IssuePair(SEEN, make_ca("x", NOW, AUTHORITY_LIFE), Subject("x", "server", ("x",)), "test"),
+    "pair": IssuePair(SEEN, make_ca("x", NOW, AUTHORITY.duration), Subject("x", "server", ("x",)), "test"),
     "bundle": PatchBundle(Verifier(API_SERVICE, PLACE, "1", ()), b"", "test"),
     "bundle of a peer": PatchBundle(Verifier(SECRET, PLACE, "1", ()), b"", "test"),
 }

@@ -117,6 +117,13 @@ def test_the_pod_has_these_fields(name: str, case: tuple[dict[str, Any], dict[st
     assert text == golden.read_text()
 
 
+def test_the_pod_has_the_seccomp_profile_of_the_configuration() -> None:
+    profile = {"localhostProfile": "profiles/launcher.json"}
+    config = {"seccompConfiguration": {"virtualMachineInstanceProfile": {"customProfile": profile}}}
+    spec, _unused = next(iter(CASES.values()))
+    assert build(spec, config)["spec"]["securityContext"]["seccompProfile"] == {"type": "Localhost", **profile}
+
+
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
 def test_the_pod_passes_the_restricted_profile(case: tuple[dict[str, Any], dict[str, Any]]) -> None:
     spec = build(*case)["spec"]

@@ -100,3 +100,47 @@ def test_an_unknown_cipher_gets_a_hint(name: str, hint: str) -> None:
     manifest = golden.changed(golden.load("kubevirt"), "spec/configuration/tlsConfiguration", tls)
     (problem,) = problems_of(manifest)
     assert hint in problem.message
+
+
+@pytest.mark.parametrize(
+    ("config", "refused"),
+    [
+        ({}, []),
+        ({"ca": {"duration": "48h", "renewBefore": "24h"}, "server": {"duration": "24h", "renewBefore": "12h"}}, []),
+        ({"ca": {"duration": "48h"}, "server": {"duration": "48h"}}, []),
+        ({"server": {"duration": "a day"}}, [".server.duration"]),
+        ({"ca": {"duration": "1m"}}, [".ca.duration"]),
+        ({"server": {"duration": "24h", "renewBefore": "24h"}}, [".server.renewBefore"]),
+        ({"server": {"duration": "24h", "renewBefore": "1s"}}, [".server.renewBefore"]),
+        ({"ca": {"duration": "24h"}}, [""]),
+        ({"caRotateInterval": "24h"}, [".caRotateInterval"]),
+    ],
+    ids=str,
+)
+def test_certificates_have_lifetimes_that_can_be_kept(config: dict[str, Any], refused: list[str]) -> None:
+    manifest = golden.changed(golden.load("kubevirt"), "spec/certificateRotateStrategy", {"selfSigned": config})
+    where = "spec.certificateRotateStrategy.selfSigned"
+    assert [problem.path for problem in problems_of(manifest)] == [where + path for path in refused]
+
+
+@pytest.mark.parametrize(
+    ("profile", "refused"),
+    [
+        ({}, []),
+        ({"runtimeDefaultProfile": True}, []),
+        ({"localhostProfile": "profiles/launcher.json"}, []),
+        ({"localhostProfile": "profiles/launcher.json", "runtimeDefaultProfile": True}, [""]),
+        *(
+            ({"localhostProfile": path}, [".localhostProfile"])
+            for path in ("", "/etc/launcher.json", "../launcher.json")
+        ),
+    ],
+    ids=str,
+)
+def test_the_seccomp_profile_of_launchers_is_one_of_the_runtime_or_of_the_node(
+    profile: dict[str, Any], refused: list[str]
+) -> None:
+    custom = {"virtualMachineInstanceProfile": {"customProfile": profile}}
+    manifest = golden.changed(golden.load("kubevirt"), "spec/configuration/seccompConfiguration", custom)
+    where = "spec.configuration.seccompConfiguration.virtualMachineInstanceProfile.customProfile"
+    assert [problem.path for problem in problems_of(manifest)] == [where + path for path in refused]
