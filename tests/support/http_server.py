@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 import threading
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -16,14 +17,14 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 @contextmanager
-def serving(routes: Mapping[str, Handler]) -> Iterator[str]:
-    """Answer GET requests, by path; yields the server's URL."""
+def serving(routes: Mapping[str, Handler], tls: ssl.SSLContext | None = None) -> Iterator[str]:
+    """Answer GET requests, by path; yields the server's URL. tls: serve HTTPS."""
     app = web.Application()
     app.add_routes([web.get(path, handler) for path, handler in routes.items()])
     loop = asyncio.new_event_loop()
     runner = web.AppRunner(app, handle_signals=False)
     loop.run_until_complete(runner.setup())
-    site = web.TCPSite(runner, "127.0.0.1", 0)
+    site = web.TCPSite(runner, "127.0.0.1", 0, ssl_context=tls)
     loop.run_until_complete(site.start())
     thread = threading.Thread(target=loop.run_forever)
     thread.start()

@@ -5,7 +5,8 @@
 
 argspec     options                    endpoint    options to address and credentials (kubeconfig, kubeconfig_shape,
 frame       the module around its work             exec_login)
-api         calls on objects           transport   HTTP (deadline, failures, proxy); streams, websocket
+api         calls on objects           transport   HTTP (deadline, failures, proxy); streams
+websocket   its handshake              messages    binary messages; frames: how a WebSocket carries them
 objects     checks of responses        refusals    errors of the API server
 parallel    several calls at once      waiter      wait for objects
 redact      hide secrets               errors      what all of them raise

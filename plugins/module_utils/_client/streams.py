@@ -41,7 +41,8 @@ def upgrade(transport: Transport, target: str, headers: tuple[tuple[str, str], .
     The caller then owns both, and must read through the reader: it may already hold the first bytes.
     For a refusal, return what `Transport.request` returns.
     """
-    response = transport.ask(target, TIMEOUT_SECONDS, headers)
+    # The server first opens what the stream leads to: a port of a guest that drops packets takes it ten seconds.
+    response = transport.ask(target, TIMEOUT_SECONDS, headers, begin_seconds=TIMEOUT_SECONDS)
     if response.status != 101:
         return transport.whole(response)
     connection = transport.release()

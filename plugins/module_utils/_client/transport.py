@@ -106,10 +106,18 @@ class Transport:
         return response.status, self._decoded(response, raw)
 
     def ask(
-        self, target: str, timeout_seconds: float, headers: tuple[tuple[str, str], ...] = ()
+        self,
+        target: str,
+        timeout_seconds: float,
+        headers: tuple[tuple[str, str], ...] = (),
+        *,
+        begin_seconds: float = ANSWER_SECONDS[0],
     ) -> http.client.HTTPResponse:
-        """Send a GET; return the response with its body unread. timeout_seconds: for the whole response."""
-        begins = min(timeout_seconds, ANSWER_SECONDS[0])
+        """Send a GET; return the response with its body unread.
+
+        timeout_seconds: for the whole response. begin_seconds: until it begins.
+        """
+        begins = min(timeout_seconds, begin_seconds)
         response = self._send("GET", target, None, [*self._headers(), *headers], begins)
         self._within.allow(timeout_seconds)
         return response

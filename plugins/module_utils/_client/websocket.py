@@ -9,7 +9,8 @@ import base64
 import hashlib
 import os
 import socket
-from typing import Any, BinaryIO, NamedTuple
+from io import BufferedReader
+from typing import Any, NamedTuple
 
 from . import streams
 from .api import Api, Resource, expect
@@ -24,7 +25,7 @@ class WebSocket(NamedTuple):
 
     socket: socket.socket
     """Write to this. It keeps the timeout of the handshake until the caller sets another."""
-    reader: BinaryIO
+    reader: BufferedReader
     """Read from this: it may already hold bytes that follow the handshake."""
 
     def close(self) -> None:

@@ -18,9 +18,9 @@ from .._client.errors import ApiError, BadArgument, NotFound, TimedOut
 from .._client.messages import Messages
 from .._client.websocket import WebSocket, opened
 from .._vm import console_log, kinds
+from ..kubevirt_api import names
 from .dialogue import Dialogue, Step
 
-PROTOCOL = "plain.kubevirt.io"
 RETRY_SECONDS = 1.0
 
 
@@ -74,7 +74,7 @@ def _open(api: Api, consoles: Resource, name: str, seconds: int) -> WebSocket:
     deadline = time.monotonic() + seconds
     while True:
         try:
-            return opened(api, consoles, name, "console", PROTOCOL)
+            return opened(api, consoles, name, "console", names.STREAM_PROTOCOL)
         except ApiError as error:
             if error.status != 400:
                 raise

@@ -27,7 +27,8 @@ PACKAGES: dict[str, set[str]] = {
     "_vm": {"_client", "kubevirt_api"},
     "_migration": {"_client", "_vm", "kubevirt_api"},
     "_service": {"_client", "_vm", "kubevirt_api"},
-    "_console": {"_client", "_vm"},
+    "_console": {"_client", "_vm", "kubevirt_api"},
+    "_port_forward": {"_client", "_vm", "kubevirt_api"},
 }
 """What each package may import."""
 VM_LAYERS = (

@@ -16,6 +16,7 @@ import yaml
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible_collections.virtops.kubevirt.plugins.module_utils._console import console
 from ansible_collections.virtops.kubevirt.plugins.module_utils._migration import argspec as migration_argspec
+from ansible_collections.virtops.kubevirt.plugins.module_utils._port_forward import task as port_forward
 from ansible_collections.virtops.kubevirt.plugins.module_utils._service import ensure
 from ansible_collections.virtops.kubevirt.plugins.module_utils._vm.read import info_argspec
 from ansible_collections.virtops.kubevirt.plugins.module_utils._vm.request import argspec, instance_argspec
@@ -29,6 +30,7 @@ SPECS = {
     "kubevirt_pool": instance_argspec.pool_spec(),
     "kubevirt_service": ensure.argument_spec(),
     "kubevirt_console": console.argument_spec(),
+    "kubevirt_port_forward": port_forward.argument_spec(),
     "kubevirt_migration": migration_argspec.migration_spec(),
     "kubevirt_vm_info": info_argspec.info_spec(),
     "kubevirt_vmi_info": info_argspec.vmi_info_spec(),

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import yaml
 from ansible_collections.virtops.kubevirt.tests.unit.plugins.module_utils import fake_guests
+from ansible_collections.virtops.kubevirt.tests.unit.plugins.module_utils._port_forward.conftest import a_free_port
 from ansible_collections.virtops.kubevirt.tests.unit.plugins.module_utils._vm.wait.test_last_lines import launch, log
 from ansible_collections.virtops.kubevirt.tests.unit.plugins.module_utils.fake_api import Refused, World, serving
 from ansible_collections.virtops.kubevirt.tests.unit.plugins.modules.test_modules import ROOT, run
@@ -36,11 +37,11 @@ TASKS: dict[str, dict[str, Any]] = {
     "kubevirt_pool_info": WEB,
     "kubevirt_control_plane_info": {},
     "kubevirt_console": {**WEB, "steps": [{"send": "uptime"}]},
+    "kubevirt_port_forward": {**WEB, "port": 80, "local_port": a_free_port()},
 }
 """One for each module that uses an API server."""
-WAITING = [
-    name for name in TASKS if name not in ("kubevirt_service", "kubevirt_control_plane_info", "kubevirt_console")
-]
+NOT_WAITING = ("kubevirt_service", "kubevirt_control_plane_info", "kubevirt_console", "kubevirt_port_forward")
+WAITING = [name for name in TASKS if name not in NOT_WAITING]
 REFUSAL = {"status", "server_reason", "causes"}
 
 

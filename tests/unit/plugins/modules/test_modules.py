@@ -20,6 +20,7 @@ from ansible_collections.virtops.kubevirt.plugins.module_utils._client.argspec i
 from ansible_collections.virtops.kubevirt.plugins.module_utils._client.frame import documented
 from ansible_collections.virtops.kubevirt.plugins.module_utils._console import console
 from ansible_collections.virtops.kubevirt.plugins.module_utils._migration import argspec as migration_argspec
+from ansible_collections.virtops.kubevirt.plugins.module_utils._port_forward import task as port_forward
 from ansible_collections.virtops.kubevirt.plugins.module_utils._service import ensure
 from ansible_collections.virtops.kubevirt.plugins.module_utils._vm.read import info_argspec
 from ansible_collections.virtops.kubevirt.plugins.module_utils._vm.request import argspec, instance_argspec
@@ -29,6 +30,7 @@ from ansible_collections.virtops.kubevirt.plugins.modules import (
     kubevirt_migration_info,
     kubevirt_pool,
     kubevirt_pool_info,
+    kubevirt_port_forward,
     kubevirt_replicaset,
     kubevirt_replicaset_info,
     kubevirt_service,
@@ -47,6 +49,7 @@ MODULES = {
     "kubevirt_pool_info": (kubevirt_pool_info, info_argspec.pool_info_spec()),
     "kubevirt_service": (kubevirt_service, ensure.argument_spec()),
     "kubevirt_console": (kubevirt_console, console.argument_spec()),
+    "kubevirt_port_forward": (kubevirt_port_forward, port_forward.argument_spec()),
     "kubevirt_migration": (kubevirt_migration, migration_argspec.migration_spec()),
     "kubevirt_migration_info": (kubevirt_migration_info, migration_argspec.migration_info_spec()),
     "kubevirt_replicaset_info": (kubevirt_replicaset_info, info_argspec.info_spec()),

@@ -1,0 +1,65 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""One stream to a TCP port of a guest. Its errors name the machine, the port and what to do."""
+
+from __future__ import annotations
+
+from .._client import websocket
+from .._client.api import Api, Resource, expect
+from .._client.errors import ApiError
+from .._client.frames import BROKEN, Closed
+from .._client.websocket import WebSocket
+from ..kubevirt_api import names
+
+_START = "start it (kubevirt_vm with state=started), and wait until it runs (wait=true)"
+_REMEDIES = {
+    400: _START,
+    404: _START,
+    409: "a paused machine answers nothing: unpause it (kubevirt_vm with state=unpaused)",
+    429: "close connections that nobody uses",
+    500: "have a program in the guest listen on this port, not on 127.0.0.1 alone, and look at the guest's firewall",
+    503: "look at the control plane's Pods, and try again",
+}
+"""What to do about a refusal, by its HTTP status. Of 401 and 403 the refusal itself says it."""
+LOST, MOVED, TOO_SLOW, FORBIDDEN, REPLACED = 1011, 4002, 4003, 4004, 4005
+_ENDS = {
+    BROKEN: "look whether the machine still runs (kubevirt_vmi_info), and connect again",
+    LOST: "look whether the machine still runs (kubevirt_vmi_info) and what its program says, and connect again",
+    MOVED: "connect again",
+    TOO_SLOW: "connect again, and read what the program sends",
+    FORBIDDEN: "ask the cluster's administrator for this right",
+    REPLACED: "connect again, to the new instance",
+}
+"""What to do about the end of a stream, by its close code (docs/api.md)."""
+
+
+def open_port(api: Api, resource: Resource, name: str, port: int) -> WebSocket:
+    """Open a stream to a port of a machine; the caller closes it. Raises the API's errors.
+
+    resource: instances or machines of the aggregated API (kinds.operations).
+    """
+    attempt = _attempt(resource, name, port)
+    target = resource.path(name, f"portforward/{port}")
+    status, result = websocket.upgrade(api.transport, target, names.STREAM_PROTOCOL, attempt)
+    if status == 101:
+        stream: WebSocket = result
+        return stream
+    try:
+        expect(attempt, status, result)
+    except ApiError as error:
+        remedy = _REMEDIES.get(error.status)
+        raise type(error)(f"{error.message}; {remedy}" if remedy else error.message, **error.facts) from error
+    raise AssertionError(status)  # expect raises for each status of a refusal
+
+
+def why_ended(resource: Resource, name: str, port: int, closed: Closed) -> str:
+    """Return a sentence about the end of a stream. Pure."""
+    reason = str(closed) or f"close code {closed.code}"
+    text = f"the connection to port {port} of {resource.title(name)} ended: {reason}"
+    remedy = _ENDS.get(closed.code, _ENDS[BROKEN])
+    return f"{text}; {remedy}"
+
+
+def _attempt(resource: Resource, name: str, port: int) -> str:
+    return f"connect to port {port} of {resource.title(name)}"
