@@ -16,7 +16,7 @@ _START = "start it (kubevirt_vm with state=started), and wait until it runs (wai
 _REMEDIES = {
     400: _START,
     404: _START,
-    409: "a paused machine answers nothing: unpause it (kubevirt_vm with state=unpaused)",
+    409: "kubevirt_vm with state=unpaused unpauses it",
     429: "close connections that nobody uses",
     500: "have a program in the guest listen on this port, not on 127.0.0.1 alone, and look at the guest's firewall",
     503: "look at the control plane's Pods, and try again",

@@ -24,7 +24,7 @@ NO_RIGHT = (
         (400, "it is not running (yet): its phase is Scheduling", "start it (kubevirt_vm with state=started)"),
         (403, NO_RIGHT, "ask the cluster's administrator for this right"),
         (404, "virtualmachineinstance not found", "start it (kubevirt_vm with state=started)"),
-        (409, "it is paused", "unpause it (kubevirt_vm with state=unpaused)"),
+        (409, "it is paused", "kubevirt_vm with state=unpaused unpauses it"),
         (429, "it has 16 open streams", "close connections that nobody uses"),
         (500, "nothing listens there", "have a program in the guest listen on this port"),
         (503, "no virt-handler", "look at the control plane's Pods"),
