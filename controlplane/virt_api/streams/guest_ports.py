@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
+import socket
 from collections.abc import Callable
 from typing import Literal, cast
 
@@ -29,6 +30,8 @@ from controlplane.virt_api.streams.preconditions import StreamRefusedError
 DIAL_SECONDS = 10.0
 STALL_SECONDS = 60.0
 """As upstream: a program that reads through a pager may take its time."""
+GONE_SECONDS = 60
+"""How long a guest may answer no packet of a connection. A migration pauses it for seconds, a user for longer."""
 DATAGRAMS = 64
 """Datagrams of a guest that wait for the client; further ones are dropped, as a network does."""
 Protocol = Literal["tcp", "udp"]
@@ -63,13 +66,24 @@ async def open_port(address: str, port: int, protocol: Protocol) -> SocketEnd | 
     try:
         async with asyncio.timeout(DIAL_SECONDS):
             if protocol == "tcp":
-                return SocketEnd(*await asyncio.open_connection(address, port, limit=CHUNK_BYTES), STALL_SECONDS)
+                reader, writer = await asyncio.open_connection(address, port, limit=CHUNK_BYTES)
+                expect_answers(writer.get_extra_info("socket"))
+                return SocketEnd(reader, writer, STALL_SECONDS)
             loop = asyncio.get_running_loop()
             _unused, datagrams = await loop.create_datagram_endpoint(UdpPort, remote_addr=(address, port))
             return datagrams
     except (OSError, TimeoutError) as error:
         why = "nothing listens there" if isinstance(error, ConnectionRefusedError) else "the guest does not answer"
         raise StreamRefusedError(500, f"cannot connect to port {port} of the guest: {why}") from error
+
+
+def expect_answers(connection: socket.socket) -> None:
+    """Have the kernel break a connection whose guest answers nothing: it is gone, and so is its network."""
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, GONE_SECONDS // 4)
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, GONE_SECONDS // 4)
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 3)
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, GONE_SECONDS * 1000)  # of unanswered data
 
 
 class UdpPort(asyncio.DatagramProtocol):
