@@ -51,6 +51,7 @@ CONTENT_SECURITY_POLICY = "; ".join(
 _TO_THE_PAGE = b"""<!doctype html>
 <meta charset="utf-8">
 <meta http-equiv="refresh" content="0; url=console/">
+<link rel="icon" href="console/icon.svg">
 <title>Virtual machines</title>
 <a href="console/">Virtual machines</a>
 """

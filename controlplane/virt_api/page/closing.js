@@ -16,6 +16,9 @@ const CODES = {
   4005: { next: 'wait', text: 'The instance was replaced.' },
 };
 
+const NOT_OPENED = 'The server has not opened it yet.';
+const FAILURES_TO_ADVISE = 2;
+
 /** Return { next, text, button } for a close frame.
  *
  * next: "again" connects at once, "retry" after a pause, "wait" when the guest runs, "ask" when the user clicks, "stop" not.
@@ -26,16 +29,27 @@ export function afterClose(code, reason) {
   return { button: row.next === 'stop' ? '' : 'Connect again', ...row, text };
 }
 
-/** Return the same for a WebSocket that did not open. error: of a plain request for the same path; null if that is allowed. */
-export function afterRefusal(error, vmi) {
+/** Return the same for a WebSocket that did not open. error: of a plain request for the same path; null if that is allowed.
+ *
+ * failures: how many before. page: `location`. A page of another address than the control plane knows is refused for ever.
+ */
+export function afterRefusal(error, vmi, { failures = 0, page = null } = {}) {
   if (error && (error.code === 401 || error.code === 403)) {
     return { next: 'stop', text: error.message, button: error.code === 403 ? 'Try again' : '' };
   }
   if (!isAlive(vmi) || vmi.status?.phase !== 'Running') {
     return { next: 'wait', text: 'The guest does not run yet.', button: '' };
   }
-  const because = error && error.code !== 400 ? error.message : 'The server has not opened it yet.';
-  return { next: 'retry', text: because, button: 'Try now' };
+  const because = error && error.code !== 400 ? error.message : NOT_OPENED;
+  const advice = because === NOT_OPENED && failures >= FAILURES_TO_ADVISE && page && !isLoopback(page.hostname)
+    ? ` Perhaps the control plane does not allow pages of ${page.origin}: open this page through kubectl proxy, or have `
+      + 'an administrator add this address to the annotation virtops.kubevirt/console-origins of the KubeVirt object.'
+    : '';
+  return { next: 'retry', text: because + advice, button: 'Try now' };
+}
+
+function isLoopback(hostname) {
+  return hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d+){3}$/.test(hostname);
 }
 
 /** Return why a device cannot be used, and what to do; "" if it can. what: "console" or "screen". */

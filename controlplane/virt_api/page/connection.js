@@ -37,7 +37,7 @@ export class Connection {
       this.onOpen(socket);
     });
     socket.addEventListener('close', async ({ code, reason }) => {
-      const end = wasOpen ? afterClose(code, reason) : afterRefusal(await this.probe(), this.vmi());
+      const end = wasOpen ? afterClose(code, reason) : await this.refused();
       if (attempt === this.attempt) {
         this.ended(end);
       }
@@ -59,6 +59,11 @@ export class Connection {
       this.isWaiting = false;
       this.later(WAIT_MS);
     }
+  }
+
+  async refused() {
+    const error = await this.probe();
+    return afterRefusal(error, this.vmi(), { failures: this.failures, page: location });
   }
 
   /** Scripts cannot see why a WebSocket was refused; a plain request says whether the user may open it. */

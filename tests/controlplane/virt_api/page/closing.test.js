@@ -35,6 +35,25 @@ test('a right that is missing is no reason to try again by itself', () => {
   assert.deepEqual(afterRefusal({ code: 403, message: 'You may not' }, aVmi('Running')), { next: 'stop', text: 'You may not', button: 'Try again' });
 });
 
+// failures before, origin -> whether the text advises about the page's address
+const REFUSED = [
+  [0, 'https://api.example.com:6443', false],
+  [2, 'https://api.example.com:6443', true],
+  [2, 'http://127.0.0.1.example.com', true],
+  [9, 'http://127.0.0.1:8001', false],
+  [9, 'http://localhost:8001', false],
+  [9, 'http://[::1]:8001', false],
+];
+
+for (const [failures, origin, isAdvised] of REFUSED) {
+  test(`a page of ${origin} that is refused ${failures + 1} times: ${isAdvised ? 'advice' : 'no advice'}`, () => {
+    const { next, text } = afterRefusal({ code: 400 }, aVmi('Running'), { failures, page: new URL(origin) });
+    assert.equal(next, 'retry');
+    assert.equal(text.includes(`does not allow pages of ${origin}:`), isAdvised);
+    assert.equal(text.includes('virtops.kubevirt/console-origins'), isAdvised);
+  });
+}
+
 test('a machine without the device says what to change', () => {
   assert.match(whyNoDevice('screen', { autoattachGraphicsDevice: false }), /no graphics device.*autoattachGraphicsDevice: false/);
   assert.match(whyNoDevice('console', { autoattachSerialConsole: false }), /no serial console/);
