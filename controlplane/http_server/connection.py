@@ -27,6 +27,8 @@ class Connection(asyncio.Protocol):
         """The peer has a client certificate that the handshake verified."""
         self.is_unread = False
         """A response waits for the peer to read what was sent."""
+        self.lost = asyncio.Event()
+        """The connection, once made, has ended."""
         self._lost = lost
         self._transport: asyncio.Transport | None = None
         self._deadline: asyncio.TimerHandle | None = None
@@ -78,6 +80,7 @@ class Connection(asyncio.Protocol):
         if self._deadline is not None:
             self._deadline.cancel()
         self.protocol.connection_lost(exc)
+        self.lost.set()
         self._lost(self)
 
     def data_received(self, data: bytes) -> None:

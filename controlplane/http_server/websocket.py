@@ -1,22 +1,29 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Accepts WebSockets, and ends those whose peer is gone. A peer that pings gets its pong from aiohttp."""
+"""Accepts WebSockets, and ends those whose peer is gone or does not read.
+
+Pings are messages like others: aiohttp would answer any number of them without a pause. The reader answers them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Coroutine, Sequence
+from typing import Any, TypeVar
 
 from aiohttp import web
 
-from controlplane.http_server.connection import CONNECTION
+from controlplane.http_server.connection import CONNECTION, Connection
 
 MESSAGE_LIMIT_BYTES = 256 * 1024
 """Of one message. Clients send what they read at once, 32 KiB or less."""
 HEARTBEAT_SECONDS = 60.0
 """The peer gets a ping this often, and has half of this time to answer it."""
 CLOSE_SECONDS = 2.0
-"""How long to wait for the peer's close frame."""
+"""How long to wait until the peer has read what was sent, and then for its close frame."""
+T = TypeVar("T")
+_CONNECTION = web.ResponseKey("connection", Connection)
 
 
 class NotAWebSocketError(Exception):
@@ -40,8 +47,38 @@ async def accept_websocket(request: web.BaseRequest, protocols: Sequence[str] = 
         heartbeat=HEARTBEAT_SECONDS,
         timeout=CLOSE_SECONDS,
         max_msg_size=MESSAGE_LIMIT_BYTES,
+        autoping=False,
         compress=False,  # a compressed message could expand a thousandfold
     )
     await websocket.prepare(request)
+    websocket[_CONNECTION] = request[CONNECTION]
     request[CONNECTION].upgrade()
     return websocket
+
+
+def is_gone(websocket: web.WebSocketResponse) -> bool:
+    """Tell whether the peer has ended the connection, even if nothing was read or written since."""
+    return websocket[_CONNECTION].lost.is_set()
+
+
+async def while_connected(request: web.BaseRequest, work: Coroutine[Any, Any, T]) -> T:
+    """Return the result of work, which is cancelled when the peer goes. Raises ConnectionResetError then."""
+    task, lost = asyncio.ensure_future(work), asyncio.ensure_future(request[CONNECTION].lost.wait())
+    try:
+        await asyncio.wait({task, lost}, return_when=asyncio.FIRST_COMPLETED)
+        if not task.done():
+            raise ConnectionResetError("the client is gone")
+        return task.result()
+    finally:
+        lost.cancel()
+        task.cancel()
+        await asyncio.wait({task, lost})
+
+
+async def close_websocket(websocket: web.WebSocketResponse, code: int, reason: bytes) -> None:
+    """Say why the connection ends, and end it: within seconds, even if the peer reads nothing. It may have ended."""
+    try:
+        async with asyncio.timeout(2 * CLOSE_SECONDS):
+            await websocket.close(code=code, message=reason)
+    except TimeoutError:
+        websocket[_CONNECTION].abort()

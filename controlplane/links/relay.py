@@ -9,6 +9,7 @@ virt-api copies between a client and a virt-handler or a port of a guest, virt-h
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Protocol
@@ -26,6 +27,9 @@ class Close:
     reason: str
 
 
+CLIENT_GONE = Close(LOST, "the client is gone")
+
+
 @dataclass(slots=True)
 class Transferred:
     """Bytes of a stream."""
@@ -39,6 +43,8 @@ class FarEnd(Protocol):
 
     stall_seconds: float
     """How long a client may read nothing while there is more for it than the buffers hold."""
+    input_seconds: float
+    """How long the guest may take nothing of what the client sent. A client that is gone is not noticed meanwhile."""
 
     async def receive(self) -> bytes | Close:
         """Return the next bytes, or why there are no more."""
@@ -46,14 +52,17 @@ class FarEnd(Protocol):
     async def send(self, data: bytes) -> None:
         """Send bytes; wait while the far end does not read. Once it has ended, they are dropped."""
 
-    async def close(self) -> None: ...
+    async def close(self) -> None:
+        """Disconnect, within seconds, whatever the far end does."""
 
 
 class SocketEnd:
     """A far end that is a connected socket."""
 
+    input_seconds = 60.0
+
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, stall_seconds: float) -> None:
-        writer.transport.set_write_buffer_limits(high=CHUNK_BYTES)
+        writer.transport.set_write_buffer_limits(high=0)  # what was sent is not lost by close
         self.stall_seconds = stall_seconds
         self._reader = reader
         self._writer = writer
@@ -78,9 +87,10 @@ class SocketEnd:
         self._writer.transport.abort()
 
 
-async def relay(client: web.WebSocketResponse, far: FarEnd, ended: asyncio.Future[Close]) -> tuple[Close, Transferred]:
-    """Copy until an end; return it, and the bytes that were copied. ended: set to end the stream from outside."""
-    transferred = Transferred()
+async def relay(
+    client: web.WebSocketResponse, far: FarEnd, ended: asyncio.Future[Close], transferred: Transferred
+) -> Close:
+    """Copy until an end, and return it. ended: set to end the stream from outside. transferred: counts the bytes."""
     directions = {
         asyncio.create_task(_to_client(client, far, transferred)),
         asyncio.create_task(_from_client(client, far, transferred)),
@@ -91,7 +101,7 @@ async def relay(client: web.WebSocketResponse, far: FarEnd, ended: asyncio.Futur
         for task in directions:
             task.cancel()
         await asyncio.wait(directions)
-    return (ended.result() if ended in done else done.pop().result()), transferred
+    return ended.result() if ended in done else done.pop().result()
 
 
 async def _to_client(client: web.WebSocketResponse, far: FarEnd, transferred: Transferred) -> Close:
@@ -99,20 +109,43 @@ async def _to_client(client: web.WebSocketResponse, far: FarEnd, transferred: Tr
         data = await far.receive()
         if isinstance(data, Close):
             return data
-        try:
-            async with asyncio.timeout(far.stall_seconds):
-                await client.send_bytes(data)
-        except TimeoutError:
-            return Close(TOO_SLOW, f"you did not read for {far.stall_seconds:.0f} s what the guest wrote")
-        except ConnectionError:
-            return Close(LOST, "the client is gone")
+        if (end := await _give(client.send_bytes(data), far.stall_seconds)) is not None:
+            return end
         transferred.to_client += len(data)
+        await asyncio.sleep(0)  # neither end can keep other streams waiting, whatever it has sent ahead
 
 
 async def _from_client(client: web.WebSocketResponse, far: FarEnd, transferred: Transferred) -> Close:
-    """Copy binary messages; others are ignored, as upstream."""
-    async for message in client:
-        if message.type is WSMsgType.BINARY:
-            await far.send(message.data)
-            transferred.from_client += len(message.data)
-    return Close(ENDED, "the client has closed the stream")
+    """Copy binary messages; texts are ignored, as upstream."""
+    while True:
+        message = await client.receive()
+        match message.type:
+            case WSMsgType.BINARY:
+                try:
+                    async with asyncio.timeout(far.input_seconds):
+                        await far.send(message.data)
+                except TimeoutError:
+                    return Close(LOST, f"the guest did not take for {far.input_seconds:.0f} s what you sent")
+                transferred.from_client += len(message.data)
+            case WSMsgType.PING:
+                if (end := await _give(client.pong(message.data), far.stall_seconds)) is not None:
+                    return end
+            case WSMsgType.TEXT | WSMsgType.PONG:
+                pass
+            case WSMsgType.CLOSE:
+                return Close(ENDED, "the client has closed the stream")
+            case _:
+                return CLIENT_GONE
+        await asyncio.sleep(0)
+
+
+async def _give(sending: Awaitable[None], stall_seconds: float) -> Close | None:
+    """Wait until the client has taken a message. Return an end if it does not."""
+    try:
+        async with asyncio.timeout(stall_seconds):
+            await sending
+    except TimeoutError:
+        return Close(TOO_SLOW, f"you did not read for {stall_seconds:.0f} s what the guest wrote")
+    except ConnectionError:
+        return CLIENT_GONE
+    return None

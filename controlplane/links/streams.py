@@ -29,6 +29,8 @@ STALL_SECONDS: Mapping[GuestDevice, float] = {"serial": 1.0, "vnc": 30.0}
 """How long a client may read nothing while the guest has more for it than the buffers hold. A guest waits when its
 serial port is connected and nobody reads; its log has what the client missed. QEMU sends a screen when the client asks.
 """
+INPUT_SECONDS = 25.0
+"""How long a device may take nothing of what its client sent. Its peer's ping is answered as late as that."""
 REASON_LIMIT_BYTES = 123
 """Of the text in a close frame, by RFC 6455."""
 

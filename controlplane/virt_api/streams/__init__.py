@@ -6,6 +6,7 @@
 serve             authorizes a request, opens the far end, then accepts the client's WebSocket, and watches the session
 preconditions     what a stream requires of a VMI
 origin            which web pages may open a stream
+audit             the log of sessions
 handler_streams   the far end at virt-handler: console and screen
 guest_ports       the far end at the guest's network: TCP and UDP
 """

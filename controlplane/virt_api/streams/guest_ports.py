@@ -13,6 +13,7 @@ import asyncio
 import ipaddress
 import socket
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Literal, cast
 
 from kubevirt_api.names import CREATED_BY
@@ -23,13 +24,13 @@ from controlplane.api.objects.resources import POD
 from controlplane.kube.client import Client, Selection
 from controlplane.links.handler import Guest
 from controlplane.links.relay import Close, SocketEnd
-from controlplane.links.streams import CHUNK_BYTES, LOST
+from controlplane.links.streams import CHUNK_BYTES, ENDED, LOST
 from controlplane.tls.contexts import Address
 from controlplane.virt_api.streams.preconditions import StreamRefusedError
 
 DIAL_SECONDS = 10.0
 STALL_SECONDS = 60.0
-"""As upstream: a program that reads through a pager may take its time."""
+"""As upstream: a program that reads through a pager may take its time, and a guest that takes input as well."""
 GONE_SECONDS = 60
 """How long a guest may answer no packet of a connection. A migration pauses it for seconds, a user for longer."""
 DATAGRAMS = 64
@@ -47,18 +48,39 @@ def parse_port(arguments: tuple[str, ...]) -> tuple[int, Protocol]:
     return int(number), "udp" if protocol == "udp" else "tcp"
 
 
-async def find_address(client: Client, namespace: str, guest: Guest, is_allowed: Callable[[Address], bool]) -> str:
-    """Return the address of a guest's launcher Pod. Raises StreamRefusedError, ApiError."""
-    selection = Selection(POD, namespace=namespace, label_selector=f"{CREATED_BY}={guest.vmi_uid}")
-    page = await client.list_page(selection)
-    try:
-        pods = [decode(raw, Pod) for raw in page.items]
-        address = next((pod.status.pod_ip for pod in pods if pod.uid == guest.pod_uid), "")
-        if not address or not is_allowed(ipaddress.ip_address(address)):
-            raise ValueError(address)
-    except ValueError as error:  # DecodeError is one
-        raise StreamRefusedError(400, "its launcher Pod has no address (yet)") from error
-    return address
+@dataclass(frozen=True, slots=True)
+class GuestAddress:
+    """Where the ports of a guest are: the address of its launcher Pod, while that runs."""
+
+    client: Client
+    namespace: str
+    guest: Guest
+    is_allowed: Callable[[Address], bool]
+
+    async def find(self) -> str:
+        """Return the address. Raises StreamRefusedError, ApiError."""
+        selection = Selection(POD, namespace=self.namespace, label_selector=f"{CREATED_BY}={self.guest.vmi_uid}")
+        page = await self.client.list_page(selection)
+        try:
+            pods = [decode(raw, Pod) for raw in page.items]
+            # A Pod that is over keeps its address in its status, and another Pod may have it by now.
+            address = next((pod.status.pod_ip for pod in pods if pod.uid == self.guest.pod_uid and not pod.is_over), "")
+            if not address or not self.is_allowed(ipaddress.ip_address(address)):
+                raise ValueError(address)
+        except ValueError as error:  # DecodeError is one
+            raise StreamRefusedError(400, "its launcher Pod has no address (yet), or is over") from error
+        return address
+
+    async def find_end(self) -> Close | None:
+        """Return an end when the guest is not there any more. Raises ApiError.
+
+        A socket does not notice: datagrams would go to the next Pod that has the address.
+        """
+        try:
+            await self.find()
+        except StreamRefusedError:
+            return Close(ENDED, "the guest has stopped, or runs on another node: connect again")
+        return None
 
 
 async def open_port(address: str, port: int, protocol: Protocol) -> SocketEnd | UdpPort:
@@ -66,15 +88,26 @@ async def open_port(address: str, port: int, protocol: Protocol) -> SocketEnd | 
     try:
         async with asyncio.timeout(DIAL_SECONDS):
             if protocol == "tcp":
-                reader, writer = await asyncio.open_connection(address, port, limit=CHUNK_BYTES)
-                expect_answers(writer.get_extra_info("socket"))
-                return SocketEnd(reader, writer, STALL_SECONDS)
+                return SocketEnd(*await _connect(address, port), STALL_SECONDS)
             loop = asyncio.get_running_loop()
             _unused, datagrams = await loop.create_datagram_endpoint(UdpPort, remote_addr=(address, port))
             return datagrams
     except (OSError, TimeoutError) as error:
         why = "nothing listens there" if isinstance(error, ConnectionRefusedError) else "the guest does not answer"
         raise StreamRefusedError(500, f"cannot connect to port {port} of the guest: {why}") from error
+
+
+async def _connect(address: str, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    connection = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        connection.setblocking(False)
+        expect_answers(connection)
+        await asyncio.get_running_loop().sock_connect(connection, (address, port))
+        return await asyncio.open_connection(sock=connection, limit=CHUNK_BYTES)
+    except BaseException:
+        connection.close()
+        raise
 
 
 def expect_answers(connection: socket.socket) -> None:
@@ -89,14 +122,22 @@ def expect_answers(connection: socket.socket) -> None:
 class UdpPort(asyncio.DatagramProtocol):
     """Datagrams to and from one port of the guest; each is one message."""
 
-    stall_seconds = STALL_SECONDS
+    stall_seconds = input_seconds = STALL_SECONDS
 
     def __init__(self) -> None:
         self._received: asyncio.Queue[bytes | Close] = asyncio.Queue(DATAGRAMS)
         self._transport: asyncio.DatagramTransport | None = None
+        self._is_full = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.DatagramTransport, transport)  # asyncio's own is no subclass before Python 3.12
+        cast(asyncio.WriteTransport, transport).set_write_buffer_limits(high=0)
+
+    def pause_writing(self) -> None:
+        self._is_full = True
+
+    def resume_writing(self) -> None:
+        self._is_full = False
 
     def datagram_received(self, data: bytes, addr: object) -> None:
         del addr  # the socket is connected
@@ -115,8 +156,8 @@ class UdpPort(asyncio.DatagramProtocol):
         return await self._received.get()
 
     async def send(self, data: bytes) -> None:
-        if self._transport is not None:
-            self._transport.sendto(data)
+        if self._transport is not None and not self._is_full:
+            self._transport.sendto(data)  # else dropped, as a network does
 
     async def close(self) -> None:
         if self._transport is not None:

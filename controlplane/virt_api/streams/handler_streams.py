@@ -10,13 +10,13 @@ reach the client.
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 
 import aiohttp
 from aiohttp import WSMsgType
 
 from controlplane.api.objects.pod import sanitize
-from controlplane.http_server.websocket import CLOSE_SECONDS, MESSAGE_LIMIT_BYTES
+from controlplane.http_server.websocket import CLOSE_SECONDS, HEARTBEAT_SECONDS, MESSAGE_LIMIT_BYTES
 from controlplane.links import streams as link
 from controlplane.links.handler import LinkError, NotDone, server_name
 from controlplane.links.node.messages import GuestDevice
@@ -34,6 +34,7 @@ class HandlerStream:
 
     def __init__(self, websocket: aiohttp.ClientWebSocketResponse, device: GuestDevice) -> None:
         self.stall_seconds = link.STALL_SECONDS[device]
+        self.input_seconds = link.INPUT_SECONDS
         self._websocket = websocket
 
     async def receive(self) -> bytes | Close:
@@ -43,20 +44,24 @@ class HandlerStream:
                 case WSMsgType.BINARY:
                     data: bytes = message.data
                     return data
-                case WSMsgType.TEXT:
-                    continue
+                case WSMsgType.PING:
+                    with suppress(ConnectionError):
+                        await self._websocket.pong(message.data)
+                case WSMsgType.TEXT | WSMsgType.PONG:
+                    pass
                 case _:
                     code, reason = self._websocket.close_code, sanitize(str(message.extra or ""))
                     if code in _ENDS:
                         return Close(code, reason or "its virt-handler gives no reason")
                     return Close(LOST, "the connection to the guest's virt-handler broke")
+            await asyncio.sleep(0)  # it may have sent many at once
 
     async def send(self, data: bytes) -> None:
         with suppress(ConnectionError):
             await self._websocket.send_bytes(data)
 
     async def close(self) -> None:
-        await self._websocket.close()
+        await _close(self._websocket)
 
 
 async def open_handler_stream(handlers: HandlerClient, opening: OpenStream) -> HandlerStream:
@@ -66,30 +71,32 @@ async def open_handler_stream(handlers: HandlerClient, opening: OpenStream) -> H
         endpoint, context = await handlers.find(node)
     except NotSentError as error:
         raise StreamRefusedError(503, str(error)) from error
-    websocket: aiohttp.ClientWebSocketResponse | None = None
     try:
-        async with asyncio.timeout(CONNECT_SECONDS + link.OPEN_SECONDS):
+        async with AsyncExitStack() as undo, asyncio.timeout(CONNECT_SECONDS + link.OPEN_SECONDS):
             websocket = await handlers.session.ws_connect(
                 endpoint.url(link.PATH),
                 ssl=context,
                 server_hostname=server_name(node),
                 timeout=aiohttp.ClientWSTimeout(ws_close=CLOSE_SECONDS),
                 max_msg_size=MESSAGE_LIMIT_BYTES,
+                heartbeat=HEARTBEAT_SECONDS,  # a node without power closes nothing
+                autoping=False,
             )
+            undo.push_async_callback(_close, websocket)
             await websocket.send_str(link.encode(opening))
             answer = link.read_answer(await websocket.receive_str())
-        if isinstance(answer, NotDone):
-            raise StreamRefusedError(_CODES[answer.kind], sanitize(answer.text) or "its virt-handler gives no reason")
+            if isinstance(answer, NotDone):
+                text = sanitize(answer.text) or "its virt-handler gives no reason"
+                raise StreamRefusedError(_CODES[answer.kind], text)
+            undo.pop_all()
+            return HandlerStream(websocket, opening.device)
     except (aiohttp.ClientError, OSError, TimeoutError, TypeError, LinkError) as error:
-        await _discard(websocket)
         text = f"virt-handler of node {node} did not open the stream: {str(error) or 'it does not answer'}"
         raise StreamRefusedError(503, sanitize(text)) from error
-    except BaseException:
-        await _discard(websocket)
-        raise
-    return HandlerStream(websocket, opening.device)
 
 
-async def _discard(websocket: aiohttp.ClientWebSocketResponse | None) -> None:
-    if websocket is not None:
-        await websocket.close()
+async def _close(websocket: aiohttp.ClientWebSocketResponse) -> None:
+    """Close within seconds: a virt-handler that reads nothing, or sends forever, cannot delay it."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(2 * CLOSE_SECONDS):
+            await websocket.close()

@@ -11,9 +11,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from collections.abc import Awaitable, Callable, Collection
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 
 from aiohttp import web
@@ -25,7 +24,13 @@ from controlplane.api.objects.resources import VIRTUAL_MACHINE, VIRTUAL_MACHINE_
 from controlplane.api.objects.vmi.instance import VirtualMachineInstance
 from controlplane.engine.errors import ApiError, NotFound
 from controlplane.http_server.quotas import BusyError, Quota
-from controlplane.http_server.websocket import NotAWebSocketError, accept_websocket, check_websocket
+from controlplane.http_server.websocket import (
+    NotAWebSocketError,
+    accept_websocket,
+    check_websocket,
+    close_websocket,
+    while_connected,
+)
 from controlplane.kube.access_review import User, review_access
 from controlplane.kube.client import Client
 from controlplane.links.node.messages import GuestDevice
@@ -33,7 +38,8 @@ from controlplane.links.relay import Close, FarEnd, relay
 from controlplane.links.streams import FORBIDDEN, USER_LIMIT, OpenStream, close_reason
 from controlplane.virt_api.http.response import Response, api_failure, conflict, failure, not_found
 from controlplane.virt_api.http.routes import VM, SubresourceRoute
-from controlplane.virt_api.streams.guest_ports import find_address, open_port, parse_port
+from controlplane.virt_api.streams.audit import audited
+from controlplane.virt_api.streams.guest_ports import GuestAddress, open_port, parse_port
 from controlplane.virt_api.streams.handler_streams import open_handler_stream
 from controlplane.virt_api.streams.origin import is_allowed_origin
 from controlplane.virt_api.streams.preconditions import StreamRefusedError, guest_with, guest_with_network
@@ -47,7 +53,18 @@ PROTOCOL = "plain.kubevirt.io"
 SESSIONS, SESSIONS_OF_NAMESPACE, SESSIONS_OF_MACHINE = 256, 64, 16
 REVIEW_SECONDS = 60.0
 """How often the user's right is reviewed while a session is open."""
+PRESENCE_SECONDS = 10.0
+"""How often a forwarded port's Pod is looked for."""
 VMI_KIND, VM_KIND = VIRTUAL_MACHINE_INSTANCE.kind.lower(), VIRTUAL_MACHINE.kind.lower()
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """An open far end."""
+
+    far: FarEnd
+    find_end: Callable[[], Awaitable[Close | None]] | None = None
+    """Finds an end that the far end does not notice. ApiError."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +90,13 @@ class Streams:
             with ExitStack() as places:
                 key = Key(route.access.namespace, route.access.name)
                 self._reserve(places, key)
-                far = await self._open(route, key, user, request)
+                stream = await while_connected(request, self._open(route, key, user, request))
                 try:
-                    return await self._run(route, user, request, far)
+                    return await self._run(route, user, request, stream)
                 finally:
-                    await far.close()
+                    await stream.far.close()
+        except ConnectionError as error:
+            return failure(400, str(error))  # nobody reads it
         except (StreamRefusedError, DecodeError, NotAWebSocketError, BusyError, ApiError) as error:
             return _refuse(route, error)
 
@@ -89,14 +108,14 @@ class Streams:
         for quota, holder, text in limits:
             places.enter_context(quota.reserve(holder, 1, f"{text}, or virt-api has {SESSIONS}; close one of them"))
 
-    async def _open(self, route: SubresourceRoute, key: Key, user: User, request: web.BaseRequest) -> FarEnd:
+    async def _open(self, route: SubresourceRoute, key: Key, user: User, request: web.BaseRequest) -> Stream:
         match route.row.action:
             case "console" | "vnc" as action:
                 device: GuestDevice = "serial" if action == "console" else "vnc"
                 guest = guest_with(device, await self._read_vmi(key))
                 keep = action == "vnc" and request.query.get("preserveSession") == "true"
                 opening = OpenStream(guest, device, user.name[:USER_LIMIT], keep_existing=keep)
-                return await open_handler_stream(self.handlers, opening)
+                return Stream(await open_handler_stream(self.handlers, opening))
             case _:
                 port, protocol = parse_port(route.arguments)
                 if (
@@ -105,38 +124,33 @@ class Streams:
                 ):
                     raise StreamRefusedError(409, "it has no instance: start it first")
                 guest = guest_with_network(await self._read_vmi(key))
-                address = await find_address(self.client, key.namespace, guest, self.handlers.is_allowed)
-                return await open_port(address, port, protocol)
+                address = GuestAddress(self.client, key.namespace, guest, self.handlers.is_allowed)
+                return Stream(await open_port(await address.find(), port, protocol), address.find_end)
 
     async def _read_vmi(self, key: Key) -> VirtualMachineInstance:
         return decode_vmi(await self.client.get(VIRTUAL_MACHINE_INSTANCE, key))
 
     async def _run(
-        self, route: SubresourceRoute, user: User, request: web.BaseRequest, far: FarEnd
+        self, route: SubresourceRoute, user: User, request: web.BaseRequest, stream: Stream
     ) -> web.StreamResponse:
-        began = time.monotonic()
         client = await accept_websocket(request, [PROTOCOL])
         ended: asyncio.Future[Close] = asyncio.get_running_loop().create_future()
-        reviews = asyncio.create_task(_end_when_forbidden(ended, lambda: self._is_permitted(route, user)))
-        access = route.access
-        path = "/".join((access.subresource, *route.arguments))
-        extra = {"key": f"{access.namespace}/{access.name}", "path": path, "user": user.name}
-        log.info("stream opened", extra=extra)
+        watches = [asyncio.create_task(_end_when(ended, REVIEW_SECONDS, lambda: self._find_prohibition(route, user)))]
+        if stream.find_end is not None:
+            watches.append(asyncio.create_task(_end_when(ended, PRESENCE_SECONDS, stream.find_end)))
         try:
-            close, transferred = await relay(client, far, ended)
+            with audited(route, user) as session:
+                session.end = await relay(client, stream.far, ended, session.transferred)
         finally:
-            reviews.cancel()
-        seconds = round(time.monotonic() - began, 1)
-        sizes = {"bytes_to_client": transferred.to_client, "bytes_from_client": transferred.from_client}
-        log.info("stream ended", extra={**extra, **sizes, "because": close.reason, "seconds": seconds})
-        await client.close(code=close.code, message=close_reason(close.reason))
+            for watch in watches:
+                watch.cancel()
+        await close_websocket(client, session.end.code, close_reason(session.end.reason))
         return client
 
-    async def _is_permitted(self, route: SubresourceRoute, user: User) -> bool:
-        try:
-            return (await review_access(self.client, user, route.access)).allowed
-        except ApiError:
-            return True  # a silent API server takes no right away
+    async def _find_prohibition(self, route: SubresourceRoute, user: User) -> Close | None:
+        if (await review_access(self.client, user, route.access)).allowed:
+            return None
+        return Close(FORBIDDEN, "you may not use it any more: your right was taken away")
 
 
 def _check_origin(request: web.BaseRequest, allowed: Collection[str]) -> None:
@@ -170,9 +184,13 @@ def _refuse(route: SubresourceRoute, error: Exception) -> Response:
             return failure(422 if isinstance(error, DecodeError) else 400, f"{named}: {error}")
 
 
-async def _end_when_forbidden(ended: asyncio.Future[Close], is_permitted: Callable[[], Awaitable[bool]]) -> None:
-    while True:
-        await asyncio.sleep(REVIEW_SECONDS)
-        if not await is_permitted():
-            ended.set_result(Close(FORBIDDEN, "you may not use it any more: your right was taken away"))
-            return
+async def _end_when(
+    ended: asyncio.Future[Close], seconds: float, find_end: Callable[[], Awaitable[Close | None]]
+) -> None:
+    """Look for an end again and again. A silent API server ends nothing."""
+    while not ended.done():
+        await asyncio.sleep(seconds)
+        with suppress(ApiError):
+            end = await find_end()
+            if end is not None and not ended.done():
+                ended.set_result(end)

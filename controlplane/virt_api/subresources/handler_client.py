@@ -124,6 +124,7 @@ class HandlerClient:
             timeout=aiohttp.ClientTimeout(total=ANSWER_SECONDS, sock_connect=CONNECT_SECONDS),
             auto_decompress=False,
             cookie_jar=aiohttp.DummyCookieJar(),
+            middlewares=(_refuse_redirect,),
         )
         return self
 
@@ -192,6 +193,17 @@ class HandlerClient:
             raise OutcomeUnknownError(f"{handler} ended the connection without an answer") from error
         except (LinkError, ValueError) as error:
             raise OutcomeUnknownError(f"{handler} sent an invalid answer") from error
+
+
+async def _refuse_redirect(request: aiohttp.ClientRequest, send: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
+    """Take a redirect for an error: a compromised node would choose whom virt-api connects to. For WebSockets, which
+    have no option for it.
+    """
+    response = await send(request)
+    if request.method == "GET" and 300 <= response.status < 400:
+        response.close()
+        raise aiohttp.ClientError(f"it answers with a redirect (HTTP {response.status})")
+    return response
 
 
 async def _read_bounded(response: aiohttp.ClientResponse) -> bytes:

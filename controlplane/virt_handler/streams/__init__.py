@@ -4,5 +4,6 @@
 """Serial console and screen of this node's guests, as streams to virt-api.
 
 guest_sockets     finds the launcher, opens the device's socket, and says why a stream has ended; in the main loop
+device            the connection to such a socket; in the endpoint's thread
 sessions          one session for each device; a later one ends the former; in the endpoint's thread
 """

@@ -12,18 +12,19 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Protocol
 
 from aiohttp import web
 
+from controlplane.http_server.websocket import close_websocket, is_gone
 from controlplane.links.handler import Guest, LinkError, NotDone, bounded_text
 from controlplane.links.node.messages import GuestDevice
-from controlplane.links.relay import Close, SocketEnd, relay
+from controlplane.links.relay import Close, Transferred, relay
 from controlplane.links.streams import (
-    CHUNK_BYTES,
+    ENDED,
     LOST,
     STALL_SECONDS,
     TAKEN_OVER,
@@ -34,6 +35,7 @@ from controlplane.links.streams import (
     read_opening,
 )
 from controlplane.virt_handler.launchers.ports import LauncherSocket
+from controlplane.virt_handler.streams.device import Device, connect
 from controlplane.virt_handler.streams.guest_sockets import StreamRefused
 
 log = logging.getLogger(__name__)
@@ -41,7 +43,6 @@ log = logging.getLogger(__name__)
 SESSIONS = 128
 """Open sessions of this node."""
 FIRST_MESSAGE_SECONDS = 5.0
-CONNECT_SECONDS = 5.0
 Home = Callable[[Coroutine[Any, Any, Any]], Awaitable[Any]]
 """Runs a coroutine in the main loop."""
 
@@ -89,95 +90,83 @@ class StreamSessions:
             async with asyncio.timeout(FIRST_MESSAGE_SECONDS):
                 opening = read_opening(await websocket.receive_str())
         except (LinkError, TimeoutError, TypeError) as error:
-            await websocket.close(code=LOST, message=close_reason(f"no request for a stream: {error}"))
+            await close_websocket(websocket, LOST, close_reason(f"no request for a stream: {error}"))
             return
         session = Session(websocket, opening, asyncio.get_running_loop().create_future(), asyncio.Event())
-        began = time.monotonic()
         try:
-            socket = await self._open(session)
+            with suppress(ConnectionError):  # virt-api is gone
+                end = await self._serve_device(session)
+                await close_websocket(websocket, end.code, close_reason(end.reason))
         except StreamRefused as refusal:
-            await websocket.send_str(encode(refusal.answer))
-            await websocket.close()
-            return
-        try:
-            end = await self._run(session, socket)
-        finally:
-            session.closed.set()
-            if self._sessions.get(_place(opening)) is session:
-                del self._sessions[_place(opening)]
-        extra = {"uid": opening.guest.vmi_uid, "device": opening.device, "user": opening.user}
-        log.info("stream ended", extra={**extra, "because": end.reason, "seconds": round(time.monotonic() - began, 1)})
-        await websocket.close(code=end.code, message=close_reason(end.reason))
+            with suppress(ConnectionError):
+                await websocket.send_str(encode(refusal.answer))
+            await close_websocket(websocket, ENDED, b"")
 
-    async def _open(self, session: Session) -> LauncherSocket:
-        """Open the socket, and take the device over from its former session. StreamRefused."""
+    async def _serve_device(self, session: Session) -> Close:
+        """Open the device, and copy until an end. Raises StreamRefused, ConnectionError."""
+        opening = session.opening
+        self._check_free(opening)
+        with ExitStack() as held:
+            socket: LauncherSocket = await self._home(self._sockets.open(opening))
+            held.callback(socket.close)
+            if is_gone(session.websocket):  # it ends no session of another user
+                raise ConnectionResetError("virt-api is gone")
+            with self._enter(session) as former:
+                if former is not None:  # QEMU serves one connection
+                    former.end_with(Close(TAKEN_OVER, f"taken over by {opening.user}"))
+                    await former.closed.wait()
+                device = await self._connect(opening, socket)
+                held.close()
+                try:
+                    return await self._copy(session, device)
+                finally:
+                    await device.close()
+
+    @contextmanager
+    def _enter(self, session: Session) -> Iterator[Session | None]:
+        """Have the device's place inside the block. Yields the former session. Raises StreamRefused."""
+        self._check_free(session.opening)  # others may have come while the socket was opened
         place = _place(session.opening)
-        if place not in self._sessions and len(self._sessions) >= SESSIONS:
-            raise StreamRefused(
-                NotDone("busy", f"this node has {SESSIONS} open consoles and screens; close one of them")
-            )
-        self._check_free(session.opening)
-        socket: LauncherSocket = await self._home(self._sockets.open(session.opening))
-        try:
-            self._check_free(session.opening)
-        except StreamRefused:
-            socket.close()
-            raise
         former = self._sessions.get(place)
         self._sessions[place] = session
-        if former is not None:
-            former.end_with(Close(TAKEN_OVER, f"taken over by {session.opening.user}"))
-            await former.closed.wait()
-        return socket
+        try:
+            yield former
+        finally:
+            session.closed.set()
+            if self._sessions.get(place) is session:
+                del self._sessions[place]
 
     def _check_free(self, opening: OpenStream) -> None:
         former = self._sessions.get(_place(opening))
+        if former is None and len(self._sessions) >= SESSIONS:
+            text = f"this node has {SESSIONS} open consoles and screens; close one of them"
+            raise StreamRefused(NotDone("busy", text))
         if opening.keep_existing and former is not None:
             raise StreamRefused(NotDone("busy", f"it is in use by {former.opening.user}"))
 
-    async def _run(self, session: Session, socket: LauncherSocket) -> Close:
-        """Connect, and copy until an end. QEMU serves one connection: the former session's is closed by now."""
+    async def _connect(self, opening: OpenStream, socket: LauncherSocket) -> Device:
         try:
-            async with asyncio.timeout(CONNECT_SECONDS):
-                connection = await asyncio.open_unix_connection(socket.path, limit=CHUNK_BYTES)
+            return await connect(socket.path, STALL_SECONDS[opening.device], lambda: self._explain_end(opening.guest))
         except (OSError, TimeoutError) as error:
-            text = f"cannot connect to the guest's device: {error or 'it does not answer'}"
-            await session.websocket.send_str(encode(NotDone("lost", bounded_text(text))))
-            return Close(LOST, text)
-        finally:
-            socket.close()
-        device = Device(*connection, STALL_SECONDS[session.opening.device], partial(self._explain_end, session))
+            text = f"cannot connect to the guest's device: {str(error) or 'it does not answer'}"
+            raise StreamRefused(NotDone("lost", bounded_text(text))) from error
+
+    async def _copy(self, session: Session, device: Device) -> Close:
+        began, transferred, end = time.monotonic(), Transferred(), Close(LOST, "virt-handler ends")
         try:
             await session.websocket.send_str(encode(StreamOpened()))
-            close, _unused = await relay(session.websocket, device, session.end)
-            return close
-        except ConnectionError:
-            return Close(LOST, "the client is gone")
+            end = await relay(session.websocket, device, session.end, transferred)
+            return end
         finally:
-            await device.close()
+            opening = session.opening
+            extra = {"uid": opening.guest.vmi_uid, "device": opening.device, "user": opening.user}
+            sizes = {"bytes_to_client": transferred.to_client, "bytes_from_client": transferred.from_client}
+            seconds = round(time.monotonic() - began, 1)
+            log.info("stream ended", extra={**extra, **sizes, "because": end.reason, "seconds": seconds})
 
-    async def _explain_end(self, session: Session) -> Close:
-        close: Close = await self._home(self._sockets.explain_end(session.opening.guest))
+    async def _explain_end(self, guest: Guest) -> Close:
+        close: Close = await self._home(self._sockets.explain_end(guest))
         return close
-
-
-class Device(SocketEnd):
-    """The connection to a guest's device."""
-
-    def __init__(
-        self,
-        reader: asyncio.StreamReader,
-        writer: asyncio.StreamWriter,
-        stall_seconds: float,
-        explain: Callable[[], Awaitable[Close]],
-    ) -> None:
-        """explain: says why QEMU has closed the device."""
-        super().__init__(reader, writer, stall_seconds)
-        self._explain = explain
-
-    async def explain_end(self, *, is_reset: bool) -> Close:
-        del is_reset  # QEMU ends in either way
-        return await self._explain()
 
 
 def _place(opening: OpenStream) -> tuple[str, GuestDevice]:

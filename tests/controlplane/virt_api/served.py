@@ -141,15 +141,19 @@ class Served:
     def serving_pair(self) -> KeyPair:
         return issue_server(self.serving_authority, ["virt-api.kubevirt.svc"], now(), DAY)
 
-    @asynccontextmanager
-    async def session(self, pair: KeyPair | None = None) -> AsyncIterator[aiohttp.ClientSession]:
-        """A client that trusts our CA, with or without a client certificate."""
+    def context(self, pair: KeyPair | None = None) -> ssl.SSLContext:
+        """The TLS settings of a client that trusts our CA."""
         context = ssl.create_default_context(cadata=self.serving_authority.certificate.decode())
         if pair is not None:
             path = self.directory / f"{id(pair)}.pem"
             path.write_bytes(pair.certificate + pair.key)
             context.load_cert_chain(path)
-        connector = aiohttp.TCPConnector(ssl=context)
+        return context
+
+    @asynccontextmanager
+    async def session(self, pair: KeyPair | None = None) -> AsyncIterator[aiohttp.ClientSession]:
+        """A client that trusts our CA, with or without a client certificate."""
+        connector = aiohttp.TCPConnector(ssl=self.context(pair))
         async with aiohttp.ClientSession(connector=connector) as session:
             yield session
 

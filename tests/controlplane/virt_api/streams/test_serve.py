@@ -18,7 +18,7 @@ import pytest
 from controlplane.links.handler import NotDone
 from controlplane.links.relay import Close
 from controlplane.links.streams import ENDED, FORBIDDEN, LOST, MOVED, OpenStream
-from controlplane.virt_api.streams import serve
+from controlplane.virt_api.streams import audit, serve
 from controlplane.virt_handler.api_endpoint.server import ApiEndpoint
 from controlplane.virt_handler.api_endpoint.serving_certificate import SelfSignedPair
 from controlplane.virt_handler.streams.guest_sockets import StreamRefused
@@ -114,7 +114,7 @@ async def test_each_session_is_logged_with_user_duration_and_bytes(
     stage: Streaming, caplog: pytest.LogCaptureFixture
 ) -> None:
     stage.put_vmi()
-    with caplog.at_level("INFO", serve.__name__):
+    with caplog.at_level("INFO", audit.__name__):
         async with stage.stream("console") as websocket:
             await websocket.send_bytes(b"root\n")
             await until(lambda: bytes(stage.device.read) == b"root\n", "the input at the guest")

@@ -24,6 +24,7 @@ from controlplane.virt_handler.api_endpoint.serving_certificate import SelfSigne
 from controlplane.virt_handler.launchers.of_guest import absent
 from controlplane.virt_handler.streams import sessions as sessions_module
 from controlplane.virt_handler.streams.guest_sockets import StreamRefused
+from controlplane.virt_handler.streams.sessions import Sockets
 from tests.controlplane.virt_api.served import an_authority
 from tests.controlplane.virt_handler.api_endpoint.test_server import INSTALL_NAMESPACE, a_caller
 from tests.controlplane.virt_handler.fakes import until
@@ -36,14 +37,15 @@ OPENING = OpenStream(GUEST, "serial", "jane")
 class Stage:
     """An endpoint, a device, and virt-api's certificates."""
 
-    def __init__(self, pair: SelfSignedPair, directory: Path) -> None:
+    def __init__(self, pair: SelfSignedPair, directory: Path, sockets: Sockets | None = None) -> None:
+        """sockets: instead of those of the device alone."""
         self._pair = pair
         self._caller = a_caller(authority := an_authority("ours"))
         self.device = Device(directory)
         self.sockets = DeviceSockets(self.device)
         tls = EndpointTls(pair)
         tls.use_authority(authority.certificate)
-        self.endpoint = ApiEndpoint(tls, INSTALL_NAMESPACE, {}, self.sockets)
+        self.endpoint = ApiEndpoint(tls, INSTALL_NAMESPACE, {}, sockets or self.sockets)
         self.port = 0
 
     async def open(self) -> None:

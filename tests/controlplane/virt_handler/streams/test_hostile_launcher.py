@@ -1,0 +1,144 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A hostile launcher hurts its own session only: its neighbour's goes on, and nothing is left of it."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+import threading
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from controlplane.links import streams as link
+from controlplane.links.handler import Guest, NotDone
+from controlplane.links.relay import Close
+from controlplane.links.streams import ENDED, OpenStream, StreamOpened
+from controlplane.virt_handler.api_endpoint.serving_certificate import SelfSignedPair
+from controlplane.virt_handler.launchers.ports import LauncherSocket
+from controlplane.virt_handler.streams.guest_sockets import StreamRefused
+from tests.controlplane.virt_handler.fakes import until
+from tests.controlplane.virt_handler.streams import hostile_launcher
+from tests.controlplane.virt_handler.streams.hostile_launcher import Behaviour
+from tests.controlplane.virt_handler.streams.stage import GUEST
+from tests.controlplane.virt_handler.streams.test_sessions import Socket, Stage
+
+HOSTILE = OpenStream(Guest("node-1", "vmi-hostile", "pod-hostile"), "serial", "joe")
+ROUND_TRIPS = 30
+MUCH_BYTES = 8 << 20
+SHARE = 4
+"""How much more may be copied for the hostile session than for the neighbour while both have data."""
+
+
+class Launchers:
+    """The sockets of two guests."""
+
+    def __init__(self, paths: dict[str, str]) -> None:
+        self._paths = paths
+
+    async def open(self, opening: OpenStream) -> LauncherSocket:
+        try:
+            return LauncherSocket(os.open(self._paths[opening.guest.pod_uid], os.O_PATH))
+        except OSError as error:  # as virt-node, which looks once more
+            raise StreamRefused(NotDone("lost", str(error))) from error
+
+    async def explain_end(self, guest: Guest) -> Close:
+        return Close(ENDED, f"the guest of {guest.pod_uid} has stopped")
+
+
+class Hostel(Stage):
+    """A node with a well-behaved guest and a hostile launcher."""
+
+    def __init__(self, pair: SelfSignedPair, directory: Path) -> None:
+        self.hostile_path = str(directory / "hostile.sock")
+        paths = {HOSTILE.guest.pod_uid: self.hostile_path, GUEST.pod_uid: str(directory / "device.sock")}
+        super().__init__(pair, directory, Launchers(paths))
+        self.copied = 0
+        """Bytes that the hostile session has brought."""
+        self.tries = 0
+
+    async def answer(self, neighbour: Socket) -> None:
+        """Let a character reach the neighbour's guest and its echo come back."""
+        device = self.device
+        device.read.clear()
+        await neighbour.send_bytes(b"k")
+        await until(lambda: bool(device.read), "the input at the neighbour's guest")
+        device.write(b"k")
+        assert await neighbour.receive_bytes() == b"k"
+
+    async def write_much(self, neighbour: Socket) -> None:
+        """Let the neighbour's guest write, and its client read all."""
+        self.device.write(bytes(MUCH_BYTES))
+        count = 0
+        while count < MUCH_BYTES:
+            count += len(await neighbour.receive_bytes())
+
+    async def provoke(self) -> None:
+        """Open the hostile guest's console again and again, read all, and send what it takes, until cancelled."""
+        while True:
+            async with self.dial(link.encode(HOSTILE)) as websocket:
+                answer = link.read_answer(await websocket.receive_str())
+                self.tries += 1
+                if answer == StreamOpened():
+                    await self._use(websocket)
+
+    async def _use(self, websocket: Socket) -> None:
+        sending = asyncio.create_task(_send(websocket))
+        try:
+            async for message in websocket:
+                self.copied += len(message.data)
+        finally:
+            sending.cancel()
+            await asyncio.wait({sending})
+
+    def remains(self) -> tuple[int, int, list[str]]:
+        """Return the numbers of sessions and tasks of the endpoint, and the threads."""
+        tasks = asyncio.all_tasks(self.endpoint._thread._loop)
+        return len(self.endpoint._sessions), len(tasks), sorted(thread.name for thread in threading.enumerate())
+
+
+async def _send(websocket: Socket) -> None:
+    with suppress(ConnectionError):
+        while True:
+            await websocket.send_bytes(b"x" * 16384)
+            await asyncio.sleep(0)
+
+
+def descriptors() -> int:
+    gc.collect()
+    return len(os.listdir("/proc/self/fd"))
+
+
+@pytest.fixture
+async def hostel(pair: SelfSignedPair, tmp_path: Path) -> AsyncIterator[Hostel]:
+    hostel = Hostel(pair, tmp_path)
+    await hostel.open()
+    yield hostel
+    await hostel.endpoint.close()
+    await hostel.device.close()
+
+
+@pytest.mark.parametrize("behaviour", hostile_launcher.ALL, ids=lambda behaviour: behaviour.__name__)
+async def test_only_its_own_session_is_hurt(hostel: Hostel, behaviour: Behaviour) -> None:
+    async with hostel.stream() as neighbour:
+        await hostel.answer(neighbour)
+        before, open_before = hostel.remains(), descriptors()
+        with hostile_launcher.running(behaviour, hostel.hostile_path):
+            hostile = asyncio.create_task(hostel.provoke())
+            await until(lambda: hostel.tries > 0 or len(hostel.endpoint._sessions) == 2, "the hostile session")
+            for _unused in range(ROUND_TRIPS):
+                await hostel.answer(neighbour)
+            copied = hostel.copied
+            await hostel.write_much(neighbour)
+            assert not hostile.done(), hostile.exception()
+            assert (hostel.copied - copied) / MUCH_BYTES < SHARE
+            hostile.cancel()
+            await asyncio.wait({hostile})
+        await until(lambda: hostel.remains() == before, "the end of the hostile session")
+        await until(lambda: descriptors() <= open_before, "the descriptors")
+        await hostel.answer(neighbour)
