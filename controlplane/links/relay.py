@@ -38,6 +38,21 @@ class Transferred:
     from_client: int = 0
 
 
+class Pauses:
+    """Lets others run after every few messages: a peer may have sent ten thousands of tiny ones ahead."""
+
+    MESSAGES = 8
+
+    def __init__(self) -> None:
+        self._count = 0
+
+    async def next(self) -> None:
+        """Note that a message was handled."""
+        self._count += 1
+        if self._count % self.MESSAGES == 0:
+            await asyncio.sleep(0)
+
+
 class FarEnd(Protocol):
     """What a stream leads to."""
 
@@ -105,6 +120,7 @@ async def relay(
 
 
 async def _to_client(client: web.WebSocketResponse, far: FarEnd, transferred: Transferred) -> Close:
+    pauses = Pauses()
     while True:
         data = await far.receive()
         if isinstance(data, Close):
@@ -112,11 +128,12 @@ async def _to_client(client: web.WebSocketResponse, far: FarEnd, transferred: Tr
         if (end := await _give(client.send_bytes(data), far.stall_seconds)) is not None:
             return end
         transferred.to_client += len(data)
-        await asyncio.sleep(0)  # neither end can keep other streams waiting, whatever it has sent ahead
+        await pauses.next()
 
 
 async def _from_client(client: web.WebSocketResponse, far: FarEnd, transferred: Transferred) -> Close:
     """Copy binary messages; texts are ignored, as upstream."""
+    pauses = Pauses()
     while True:
         message = await client.receive()
         match message.type:
@@ -136,7 +153,7 @@ async def _from_client(client: web.WebSocketResponse, far: FarEnd, transferred: 
                 return Close(ENDED, "the client has closed the stream")
             case _:
                 return CLIENT_GONE
-        await asyncio.sleep(0)
+        await pauses.next()
 
 
 async def _give(sending: Awaitable[None], stall_seconds: float) -> Close | None:

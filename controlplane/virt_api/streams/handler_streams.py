@@ -20,7 +20,7 @@ from controlplane.http_server.websocket import CLOSE_SECONDS, HEARTBEAT_SECONDS,
 from controlplane.links import streams as link
 from controlplane.links.handler import LinkError, NotDone, server_name
 from controlplane.links.node.messages import GuestDevice
-from controlplane.links.relay import Close
+from controlplane.links.relay import Close, Pauses
 from controlplane.links.streams import ENDED, LOST, MOVED, REPLACED, TAKEN_OVER, TOO_SLOW, OpenStream
 from controlplane.virt_api.streams.preconditions import StreamRefusedError
 from controlplane.virt_api.subresources.handler_client import CONNECT_SECONDS, HandlerClient, NotSentError
@@ -36,6 +36,7 @@ class HandlerStream:
         self.stall_seconds = link.STALL_SECONDS[device]
         self.input_seconds = link.INPUT_SECONDS
         self._websocket = websocket
+        self._pauses = Pauses()
 
     async def receive(self) -> bytes | Close:
         while True:
@@ -54,7 +55,7 @@ class HandlerStream:
                     if code in _ENDS:
                         return Close(code, reason or "its virt-handler gives no reason")
                     return Close(LOST, "the connection to the guest's virt-handler broke")
-            await asyncio.sleep(0)  # it may have sent many at once
+            await self._pauses.next()
 
     async def send(self, data: bytes) -> None:
         with suppress(ConnectionError):

@@ -58,12 +58,13 @@ class RawClient:
     def send(self, *frames: bytes) -> None:
         self.writer.write(b"".join(frames))
 
-    async def flood(self, data: bytes) -> None:
-        """Send data again and again until the connection ends."""
+    async def flood(self, data: bytes, times: int = 1_000_000) -> None:
+        """Send data again and again, without a pause, until the connection ends."""
         with suppress(OSError):
-            while True:
+            for _unused in range(times):
                 self.writer.write(data)
                 await self.writer.drain()
+                await asyncio.sleep(0)  # drain does not wait while TLS says goodbye
 
     async def frames(self) -> list[tuple[int, bytes]]:
         """Read until the connection ends; return the frames."""
