@@ -82,3 +82,8 @@ async def close_websocket(websocket: web.WebSocketResponse, code: int, reason: b
             await websocket.close(code=code, message=reason)
     except TimeoutError:
         websocket[_CONNECTION].abort()
+    except asyncio.CancelledError:
+        # If a message before was given up, aiohttp cannot wait either. It has begun to close, which TLS bounds.
+        task = asyncio.current_task()
+        if task is None or task.cancelling():
+            raise
