@@ -9,6 +9,7 @@ Pings are messages like others: aiohttp would answer any number of them without 
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Coroutine, Sequence
 from typing import Any, TypeVar
 
@@ -24,6 +25,7 @@ CLOSE_SECONDS = 2.0
 """How long to wait until the peer has read what was sent, and then for its close frame."""
 T = TypeVar("T")
 _CONNECTION = web.ResponseKey("connection", Connection)
+logging.getLogger("aiohttp.websocket").setLevel(logging.ERROR)  # it warns of each client that names other subprotocols
 
 
 class NotAWebSocketError(Exception):

@@ -18,6 +18,7 @@ import pytest
 
 from controlplane.http_server import websocket
 from controlplane.links import streams as link
+from controlplane.virt_api.streams import handler_streams
 from controlplane.virt_handler.api_endpoint.serving_certificate import SelfSignedPair
 from controlplane.virt_handler.streams.device import Device
 from tests.controlplane.virt_api.served import serving
@@ -185,6 +186,7 @@ async def test_only_its_own_session_is_hurt(
 ) -> None:
     monkeypatch.setitem(link.STALL_SECONDS, "serial", 0.1)
     monkeypatch.setattr(websocket, "CLOSE_SECONDS", 0.1)
+    monkeypatch.setattr(handler_streams, "CLOSE_SECONDS", 0.1)
     async with echoing() as port, shared.stream(f"portforward/{port}") as neighbour:
         await shared.answer(neighbour)
         before, open_before = shared.remains(), descriptors()
@@ -210,6 +212,8 @@ async def test_a_client_that_is_gone_is_noticed_while_its_guest_takes_nothing(
     """Its end is behind what it has sent."""
     monkeypatch.setattr(link, "INPUT_SECONDS", 0.2)
     monkeypatch.setattr(Device, "input_seconds", 0.2)
+    monkeypatch.setattr(websocket, "CLOSE_SECONDS", 0.1)
+    monkeypatch.setattr(handler_streams, "CLOSE_SECONDS", 0.1)
     before = shared.remains()
     client = await shared.connect()
     shared.device.writer.transport.pause_reading()
