@@ -99,6 +99,8 @@ def test_the_guest_of_an_instance_is_operated(task: Task) -> None:
     assert changed(console)
     assert console["steps"][3]["groups"] == ["42"]
     assert any("login:" in line for line in console["log"])
+    missed = task("kubevirt_vmi", name="bare", wait=True, wait_timeout=1, wait_condition={"type": "Missing"})
+    assert missed["msg"].endswith("\n".join(("; the last lines on its console:", *missed["console"])))
 
     frozen = task("kubevirt_vmi", **bare, state="frozen", unfreeze_timeout=60)
     assert (changed(frozen), frozen["result"]["status"]["fsFreezeStatus"]) == (True, "frozen")

@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import os
 import re
+import socket
 import subprocess
 import sys
 import textwrap
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -20,27 +23,53 @@ from lab.collection import linked_under
 from tests.ad_hoc import Result, run_module
 from tests.e2e.cluster import Cluster
 from tests.e2e.console import LIMIT_SECONDS
+from tests.e2e.machines import a_vm, serves_commands, with_grace
 
 pytestmark = pytest.mark.lab
 
 GUIDE = Path(__file__).resolve().parents[2] / "docs/docsite/rst/guide_consoles.rst"
+NAME, PORT, LOCAL = "ports", 8080, 15985
 PLAYBOOK = re.compile(r"^    # database\.yml\n(?:    .*\n|\n)+", re.MULTILINE)
 Task = Callable[..., Result]
 
 
+@pytest.fixture(scope="module")
+def machine(cluster: Cluster) -> Iterator[Cluster]:
+    """A machine with a program that accepts requests and does not respond."""
+    cluster.apply(with_grace(a_vm(NAME, user_data=serves_commands(slow="sleep 900", ready="true")), 0))
+    cluster.running(NAME)
+    cluster.run_in_guest(NAME, "ready")
+    yield cluster
+    cluster.kubectl("delete", "vm", NAME)
+
+
 @pytest.fixture
-def task(cluster: Cluster, tmp_path: Path) -> Task:
-    """Run one module by Ansible on localhost; return its result."""
+def task(machine: Cluster, tmp_path: Path) -> Task:
+    """Run one module on that machine; return its result."""
     collections = linked_under(tmp_path)
 
     def run(module: str, **options: Any) -> Result:
-        return run_module(cluster.kubeconfig, collections, module, name="database", namespace="default", **options)
+        return run_module(machine.kubeconfig, collections, module, name=NAME, namespace="default", **options)
 
     return run
 
 
-def forward(task: Task, port: int) -> Result:
-    return task("kubevirt_port_forward", port=port, local_port=15984, timeout=1, lifetime=1, idle_timeout=1)
+def refusal(task: Task, port: int) -> str:
+    """Return why a port is not forwarded."""
+    options = {"local_port": LOCAL, "timeout": 1, "lifetime": 1, "idle_timeout": 1}
+    text: str = task("kubevirt_port_forward", port=port, **options)["msg"]
+    return text
+
+
+def connected() -> socket.socket:
+    """Connect as soon as the port is forwarded."""
+    deadline = time.monotonic() + LIMIT_SECONDS
+    while True:
+        try:
+            return socket.create_connection(("127.0.0.1", LOCAL), LIMIT_SECONDS)
+        except ConnectionRefusedError:
+            assert time.monotonic() < deadline, f"nothing listens on port {LOCAL}"
+            time.sleep(0.2)
 
 
 def play(cluster: Cluster, folder: Path, text: str) -> str:
@@ -73,16 +102,33 @@ def test_the_playbook_of_the_guide_reaches_the_database(cluster: Cluster, tmp_pa
 
     assert r'"msg": "{\"rows\": 42}\n"' in output
     assert '"ended_by": "idle_timeout", "errors": []' in output
-    assert cluster.kubectl("get", "services", "-o", "name").split() == ["service/kubernetes"]
 
 
 def test_an_error_names_the_machine_and_what_to_do(task: Task) -> None:
-    closed = forward(task, 9)
-    assert "port 9 of VirtualMachineInstance default/database" in closed["msg"]
-    assert "nothing listens there; have a program in the guest listen on this port" in closed["msg"]
+    closed = refusal(task, 9)
+    assert f"port 9 of VirtualMachineInstance default/{NAME}" in closed
+    assert "nothing listens there; have a program in the guest listen on this port" in closed
 
     assert task("kubevirt_vm", state="paused", wait=True)["changed"]
-    assert "kubevirt_vm with state=unpaused unpauses it" in forward(task, 5984)["msg"]
+    assert "it is paused; unpause it first" in refusal(task, PORT)
 
     assert task("kubevirt_vm", state="stopped", wait=True)["changed"]
-    assert "start it (kubevirt_vm with state=started)" in forward(task, 5984)["msg"]
+    assert "start it (kubevirt_vm with state=started)" in refusal(task, PORT)
+
+    assert task("kubevirt_vm", state="started", wait=True)["changed"]
+
+
+@pytest.mark.nightly
+def test_a_guest_that_is_gone_ends_its_connections(task: Task) -> None:
+    with ThreadPoolExecutor(1) as pool:
+        forward = pool.submit(task, "kubevirt_port_forward", port=PORT, local_port=LOCAL, idle_timeout=5)
+        with connected() as client:
+            client.sendall(b"GET /cgi-bin/slow HTTP/1.0\r\n\r\n")
+            assert task("kubevirt_vm", state="stopped", wait=True)["changed"]
+            with pytest.raises(ConnectionResetError):
+                client.recv(1)
+        result = forward.result()
+    assert result["failed"]
+    assert f"the connection to port {PORT} of VirtualMachineInstance default/{NAME} ended" in result["msg"]
+    assert "look whether the machine still runs" in result["msg"]
+    assert task("kubevirt_vm", state="started", wait=True)["changed"]
