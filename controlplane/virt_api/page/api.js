@@ -9,11 +9,12 @@ const LIMIT = 64 * 1024;
 /** Tells the page that the user's sign-in is over: event "ended". */
 export const session = new EventTarget();
 
-/** A request that failed. code: of HTTP, 0 when the server was not reached. */
+/** A request that failed. code: of HTTP, 0 when the server was not reached. detail: what the server said. */
 export class ApiError extends Error {
-  constructor(code, message) {
+  constructor(code, message, detail = '') {
     super(message);
     this.code = code;
+    this.detail = detail;
   }
 }
 
@@ -61,7 +62,8 @@ export async function request(method, path, options = {}) {
 
 async function failure(response) {
   const text = (await response.text()).slice(0, LIMIT);
-  const error = new ApiError(response.status, inWords(response.status, statusMessage(text)));
+  const detail = statusMessage(text);
+  const error = new ApiError(response.status, inWords(response.status, detail), detail);
   if (response.status === 401) {
     session.dispatchEvent(new CustomEvent('ended', { detail: error.message }));
   }

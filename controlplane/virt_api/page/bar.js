@@ -48,6 +48,13 @@ export class Bar {
     this.input.value = route.namespace;
   }
 
+  /** Have the user type a namespace. */
+  choosing() {
+    if (document.activeElement === document.body) {
+      this.input.focus();
+    }
+  }
+
   choose() {
     const namespace = this.input.value.trim();
     if (namespace !== this.route?.namespace || this.route?.name) {

@@ -43,7 +43,8 @@ export class ListView {
     this.table = el('table', { class: 'machines' }, el('thead', {}, el('tr', {}, [...this.heads.values()])), this.body);
     this.blank = el('section', { class: 'blank', role: 'status' });
     const filter = el('label', { class: 'search' }, icon(ICONS.search), this.search, el('kbd', { class: 'wide' }, '/'));
-    return el('div', { class: 'list' }, el('div', { class: 'tools' }, filter, this.groups), this.table, this.blank);
+    this.tools = el('div', { class: 'tools' }, filter, this.groups);
+    return el('div', { class: 'list' }, this.tools, this.table, this.blank);
   }
 
   head(field, label) {
@@ -105,6 +106,9 @@ export class ListView {
     const texts = { loading: 'Loading', live: 'Live', retrying: 'Connecting again', refused: 'Not permitted' };
     this.bar.live(worst.state, texts[worst.state]);
     this.error = worst.error ?? null;
+    if (this.error?.code === 403 && this.route.namespace === '') {
+      this.bar.choosing();
+    }
     this.plan();
   }
 
@@ -177,7 +181,7 @@ export class ListView {
     let texts = [];
     if (this.error) {
       texts = this.error.code === 403
-        ? [`You may not list the machines of ${where}`, space ? 'Choose another namespace above, or ask for the role view.' : 'Type the name of a namespace above.', this.error.message]
+        ? [`You may not list the machines of ${where}`, space ? 'Choose another namespace above, or ask for the role view in this one.' : 'Type the name of a namespace above.', this.error.detail]
         : ['The machines cannot be read', this.error.message, 'It is tried again by itself.'];
     } else if (states.includes('loading')) {
       texts = ['Loading…'];
@@ -189,5 +193,6 @@ export class ListView {
     const [title, ...rest] = texts;
     fill(this.blank, title ? el('h1', {}, title) : '', rest.map((text) => el('p', {}, text)));
     this.blank.hidden = !title;
+    this.tools.hidden = Boolean(this.error) && total === 0;
   }
 }

@@ -46,7 +46,7 @@ function end({ detail }) {
   view?.close();
   view = null;
   bar.live('refused', 'Signed out');
-  fill(main, el('section', { class: 'blank', role: 'alert' }, el('h1', {}, 'Your sign-in is over'), el('p', {}, detail)));
+  fill(main, el('section', { class: 'blank', role: 'alert' }, el('h1', {}, 'You are signed out'), el('p', {}, detail)));
 }
 
 document.querySelector('.skip').addEventListener('click', (event) => {

@@ -64,7 +64,6 @@ export class SerialTab {
   make() {
     this.parts = makeTerminal({ onInput: (bytes) => this.send(bytes), onKey: (event) => this.key(event) });
     this.parts.terminal.open(this.frame);
-    this.parts.search.onDidChangeResults?.(({ resultCount }) => say(this.hits, this.find.value ? String(resultCount) : ''));
     this.observer = new ResizeObserver(() => this.fit());
     this.observer.observe(this.frame);
   }
@@ -179,7 +178,7 @@ export class SerialTab {
     if (event.key === 'Enter') {
       this.search(event.shiftKey ? -1 : 1);
     } else if (event.key === 'Escape') {
-      this.parts.search.clearDecorations();
+      say(this.hits, '');
       this.parts.terminal.focus();
     }
   }

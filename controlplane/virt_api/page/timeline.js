@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /** One time line of a machine: its conditions, phases and Events, and those of its instance and launcher Pods. Pure.
  *
- * An entry is { time, source, kind, tone, title, text, code, count, id }; tone: good, bad, plain. code: the API's own word.
+ * An entry is { time, source, kind, tone, title, text, code, count, id }; tone: good, warn, bad, plain. code: the API's own word.
  */
 
 import { scheduling } from './explain_pod.js';
@@ -11,7 +11,8 @@ import { sentence } from './format.js';
 import { isDeleting } from './objects.js';
 
 const LIMIT = 200;
-const BAD_WHEN_TRUE = ['Paused', 'Failure', 'RestartRequired', 'AgentVersionNotSupported', 'DisruptionTarget', 'SoftwareEmulation'];
+const BAD_WHEN_TRUE = ['Failure', 'DisruptionTarget'];
+const WARN_WHEN_TRUE = ['Paused', 'RestartRequired', 'AgentVersionNotSupported', 'SoftwareEmulation'];
 const PLAIN_WHEN_FALSE = ['LiveMigratable', 'StorageLiveMigratable', 'AgentConnected', 'Initialized', 'PodReadyToStartContainers'];
 
 /** Return the entries, newest first. */
@@ -123,8 +124,8 @@ function inWords(message) {
 }
 
 function toneOf(type, status) {
-  if (BAD_WHEN_TRUE.includes(type)) {
-    return status === 'True' ? 'bad' : 'plain';
+  if ([...BAD_WHEN_TRUE, ...WARN_WHEN_TRUE].includes(type)) {
+    return status !== 'True' ? 'plain' : BAD_WHEN_TRUE.includes(type) ? 'bad' : 'warn';
   }
   if (status === 'True') {
     return 'good';
