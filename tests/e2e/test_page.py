@@ -156,7 +156,6 @@ def test_buttons_stop_and_start_a_machine(pages: Pages) -> None:
     page.get_by_role("button", name="Stop", exact=True).click()
     question = page.get_by_role("dialog")
     expect(question).to_contain_text("It stays off until somebody starts it.")
-    picture(page, "stop")
     question.get_by_role("button", name="Stop").click()
     expect(page.locator(".why")).to_contain_text("Its run strategy is Halted")
     page.get_by_role("button", name="Start", exact=True).click()

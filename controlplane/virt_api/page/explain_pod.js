@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /** Says what a launcher Pod waits for. Pure. */
 
-import { capital, count, sentence } from './format.js';
+import { capital, sentence } from './format.js';
 
 const PULLS = ['ErrImagePull', 'ImagePullBackOff', 'InvalidImageName', 'ErrImageNeverPull', 'ImageInspectError'];
 
@@ -63,12 +63,14 @@ const FILTERS = [
 
 /** Turn the scheduler's message into words. Returns { text, remedy }; an unknown phrase is quoted. */
 export function scheduling(message) {
-  const listed = /^(\d+)\/(\d+) nodes are available: (.*?)\.?(?: preemption:.*)?$/s.exec(message.trim());
+  const listed = /^(\d+)\/(\d+) nodes are available: (.*?)(?:\.(?:\s.*)?)?$/s.exec(message.trim()); // what follows is of preemption
   if (!listed) {
     return { text: sentence(capital(message || 'No node fits')), remedy: '' };
   }
   const reasons = listed[3].split(/, (?=\d+ )/).map(reason);
-  const text = `None of ${count(listed[2], 'node')} fits: ${reasons.map(({ words }) => words).join('; ')}.`;
+  const text = listed[2] === '1'
+    ? `The only node ${reasons.map(({ words }) => words.replace(/^1 /, '')).join('; ')}.`
+    : `None of ${listed[2]} nodes fits: ${reasons.map(({ words }) => words).join('; ')}.`;
   const [first] = reasons.filter(({ remedy }) => remedy).sort((a, b) => b.nodes - a.nodes);
   return { text, remedy: first?.remedy ?? '' };
 }

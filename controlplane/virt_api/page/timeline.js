@@ -21,7 +21,7 @@ export function timeline({ vm = null, vmi = null, pods = [], events = [] }) {
     ...(vm ? [...life(vm, 'VM'), ...conditions(vm, 'VM', copied(vmi))] : []),
     ...(vmi ? [...life(vmi, 'Instance'), ...phases(vmi), ...conditions(vmi, 'Instance')] : []),
     ...pods.flatMap((pod) => [...life(pod, 'Pod'), ...conditions(pod, 'Pod', copied(vmi)), ...containers(pod)]),
-    ...events.map(ofEvent),
+    ...once(events).map(ofEvent),
   ];
   return entries
     .filter((entry) => !Number.isNaN(entry.time))
@@ -146,6 +146,13 @@ function containers(pod) {
   });
 }
 
+/** Leave out the VM's Events that say what the instance's say. */
+function once(events) {
+  const said = ({ reason, message }) => `${reason}/${message}`;
+  const known = new Set(events.filter(({ involvedObject }) => involvedObject?.kind === 'VirtualMachineInstance').map(said));
+  return events.filter((event) => event.involvedObject?.kind !== 'VirtualMachine' || !known.has(said(event)));
+}
+
 function ofEvent(event) {
   const { metadata, type, reason, message, involvedObject, count, series } = event;
   const time = series?.lastObservedTime ?? event.lastTimestamp ?? event.eventTime ?? event.firstTimestamp;
@@ -162,5 +169,8 @@ function ofEvent(event) {
   });
 }
 
-const EVENTS = { FailedScheduling: 'The scheduler found no node', BackOff: 'Waits before the next attempt', Failed: 'Failed', Unhealthy: 'A probe failed' };
+const EVENTS = {
+  FailedScheduling: 'The scheduler found no node', Unschedulable: 'Waits for a node', BackOff: 'Waits before the next attempt', Failed: 'Failed',
+  Unhealthy: 'A probe failed',
+};
 const SOURCES = { VirtualMachine: 'VM', VirtualMachineInstance: 'Instance', Pod: 'Pod' };

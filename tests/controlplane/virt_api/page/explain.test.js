@@ -40,6 +40,9 @@ const ROWS = [
   ['no Pod yet', { vmi: aVmi('Pending') }, 'changing', 'Is being prepared', 'created next'],
   ['no node that fits', { vmi: aVmi('Scheduling', unscheduled(FULL)), pods: [aPod()] }, 'problem', 'Waits for a node',
     'None of 3 nodes fits: 1 has too little free CPU; 2 have too little free memory.'],
+  ['one node, and what preemption found', {
+    vmi: aVmi('Scheduling', unscheduled('0/1 nodes are available: 1 Insufficient memory. no new claims to deallocate, preemption: 0/1 nodes are available.')),
+  }, 'problem', 'Waits for a node', 'The only node has too little free memory.'],
   ['the scheduler in its own words', { vmi: aVmi('Scheduling', unscheduled('something new')), pods: [aPod()] }, 'problem', 'Waits for a node', 'Something new.'],
   ['a Pod on its node', { vmi: aVmi('Scheduling'), pods: [aPod({}, { nodeName: 'node-2' })] }, 'changing', 'Is being prepared on node node-2', 'volumes'],
   ['an image that cannot be fetched', {

@@ -37,7 +37,12 @@ test('the scheduler is put into words, and a repeated Event is one entry', () =>
   const event = anEvent('FailedScheduling', '0/1 nodes are available: 1 Insufficient memory.', 5, { type: 'Warning', count: 7 });
   const [entry] = timeline({ events: [event] });
   assert.deepEqual([entry.title, entry.text, entry.count, entry.tone],
-    ['The scheduler found no node', 'None of 1 node fits: 1 has too little free memory.', 7, 'bad']);
+    ['The scheduler found no node', 'The only node has too little free memory.', 7, 'bad']);
+});
+
+test('an Event of the instance that the VM has too is shown once', () => {
+  const events = ['VirtualMachine', 'VirtualMachineInstance'].map((kind) => anEvent('Unschedulable', 'no node', 5, { involvedObject: { kind } }));
+  assert.deepEqual(timeline({ events }).map(({ source }) => source), ['Instance']);
 });
 
 test('the deletion of an instance is shown when it was asked for', () => {
