@@ -54,7 +54,9 @@ export function bodyOf({ verb }, isHard) {
 /** Return what is asked before a dangerous action: { title, text, hard }. hard: the label of the choice to use force. */
 export function question({ verb }, { vmi }, name) {
   if (!isAlive(vmi)) {
-    return { title: `Stop ${name}?`, text: 'It is not started again until somebody starts it.', hard: '' };
+    return verb === 'stop'
+      ? { title: `Stop ${name}?`, text: 'It is not started again until somebody starts it.', hard: '' }
+      : { title: `Restart ${name}?`, text: 'Its run is over; it starts anew, with the present spec.', hard: '' };
   }
   const seconds = vmi.spec?.terminationGracePeriodSeconds ?? 30;
   const grace = `The guest is asked to shut down, and powered off if it has not after ${seconds} s.`;

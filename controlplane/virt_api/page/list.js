@@ -4,7 +4,7 @@
 /** The list of the machines of a namespace, or of all. */
 
 import { format } from './address.js';
-import { el, fill, icon, say } from './dom.js';
+import { button, el, fill, icon, say } from './dom.js';
 import { age } from './format.js';
 import { ICONS } from './icons.js';
 import { collection } from './objects.js';
@@ -118,9 +118,11 @@ export class ListView {
     this.heads.forEach((head, field) => head.setAttribute('aria-sort',
       field === this.column ? (this.isDown ? 'descending' : 'ascending') : 'none'));
     this.drawGroups(counted(all));
+    const keys = new Set(all.map(({ key }) => key));
+    this.elements = new Map([...this.elements].filter(([key]) => keys.has(key)));
     const now = Date.now();
     this.place(shown.map((row) => this.line(row, now)));
-    this.table.hidden = shown.length === 0;
+    this.table.hidden = shown.length === 0 || this.isRefused();
     this.drawBlank(all.length, shown.length);
   }
 
@@ -174,6 +176,11 @@ export class ListView {
     this.groups.children[focused]?.focus();
   }
 
+  /** What is shown would be what the user could see once. */
+  isRefused() {
+    return [...this.states.values()].some(({ state }) => state === 'refused');
+  }
+
   drawBlank(total, shown) {
     const space = this.route.namespace;
     const where = space ? `namespace ${space}` : 'all namespaces';
@@ -191,8 +198,9 @@ export class ListView {
       texts = ['No machine matches the filter'];
     }
     const [title, ...rest] = texts;
-    fill(this.blank, title ? el('h1', {}, title) : '', rest.map((text) => el('p', {}, text)));
+    fill(this.blank, title ? el('h1', {}, title) : '', rest.map((text) => el('p', {}, text)),
+      this.isRefused() ? button('Try again', () => location.reload()) : '');
     this.blank.hidden = !title;
-    this.tools.hidden = Boolean(this.error) && total === 0;
+    this.tools.hidden = this.isRefused();
   }
 }

@@ -17,6 +17,7 @@ import { Overview } from './overview.js';
 import { ScreenTab } from './screen.js';
 import { SerialTab } from './serial.js';
 
+const NEEDS = { console: 'virtualmachineinstances/console', screen: 'virtualmachineinstances/vnc' };
 const LABELS = { overview: 'Overview', console: 'Console', screen: 'Screen' };
 const STATES = { loading: 'Loading', live: 'Live', retrying: 'Connecting again', refused: 'Not permitted' };
 const CLOCK_MS = 5000;
@@ -24,7 +25,7 @@ const CLOCK_MS = 5000;
 /** The view. */
 export class MachineView {
   constructor(route, go, bar) {
-    Object.assign(this, { route, go, bar, rights: new Map(), closed: new AbortController(), busy: new Set(), frame: 0 });
+    Object.assign(this, { route, go, bar, rights: null, closed: new AbortController(), busy: new Set(), frame: 0 });
     const machine = { namespace: route.namespace, name: route.name };
     this.machine = machine;
     this.objects = new MachineObjects(machine, () => this.plan());
@@ -118,12 +119,10 @@ export class MachineView {
     this.status.dataset.tone = word === 'Loading' || word === 'Gone' ? 'stopped' : groupOf(word);
     this.drawWhy(world);
     ACTIONS.forEach((action) => {
-      const reason = world.isKnown ? whyNot(action, world, this.rights) : 'The machine is being read.';
+      const reason = world.isKnown ? whyNot(action, world, this.rights ?? new Map()) : 'The machine is being read.';
       allow(this.buttons.get(action), this.busy.has(action) ? 'It is being asked for.' : reason, action.label);
     });
-    const whyNoScreen = this.rights.get('virtualmachineinstances/vnc') === false;
-    this.links.get('screen').classList.toggle('grey', whyNoScreen);
-    this.links.get('console').classList.toggle('grey', this.rights.get('virtualmachineinstances/console') === false);
+    Object.entries(NEEDS).forEach(([tab, right]) => this.links.get(tab).classList.toggle('grey', this.rights?.get(right) === false));
     Object.values(this.tabs).forEach((tab) => tab.update(world));
   }
 

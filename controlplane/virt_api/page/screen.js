@@ -14,6 +14,7 @@ import { clipboard, Device, save, toggleFull, tool } from './panel.js';
 import { CHORDS, SHIFT, strokes } from './strokes.js';
 
 const RIGHT = 'virtualmachineinstances/vnc';
+const HINT = 'Ctrl+Shift+E leaves the screen';
 const BETWEEN_KEYS_MS = 8; // a guest's keyboard controller holds 16 bytes
 
 /** The tab. It connects when it is first shown, and stays connected while the machine's page is open. */
@@ -49,7 +50,9 @@ export class ScreenTab {
       tool('full', '', 'Full screen', () => toggleFull(this.element)),
     );
     this.frame = el('div', { class: 'screen' });
+    this.frame.addEventListener('keydown', (event) => this.key(event), { capture: true });
     this.device = new Device(this.frame, tools, () => this.connection.start());
+    this.device.element.append(el('p', { class: 'hint' }, HINT));
     return this.device.element;
   }
 
@@ -62,7 +65,7 @@ export class ScreenTab {
   /** Connect once it is known that the user may and that the machine has a screen. */
   begin() {
     const { isKnown, vm, vmi } = this.world();
-    if (!this.isShown || this.hasBegun || !isKnown || !this.rights().has(RIGHT)) {
+    if (!this.isShown || this.hasBegun || !isKnown || !this.rights()) {
       return;
     }
     this.hasBegun = true;
@@ -118,6 +121,15 @@ export class ScreenTab {
       keys.forEach(({ keysym, code }) => this.rfb.sendKey(keysym, code, true));
       [...keys].reverse().forEach(({ keysym, code }) => this.rfb.sendKey(keysym, code, false));
       this.rfb.focus();
+    }
+  }
+
+  /** Let the keyboard leave the screen, which else takes every key. */
+  key(event) {
+    if (event.code === 'KeyE' && event.ctrlKey && event.shiftKey) {
+      event.preventDefault();
+      event.stopPropagation();
+      this.keys.focus();
     }
   }
 

@@ -62,8 +62,7 @@ export class SerialTab {
   }
 
   make() {
-    this.parts = makeTerminal({ onInput: (bytes) => this.send(bytes), onKey: (event) => this.key(event) });
-    this.parts.terminal.open(this.frame);
+    this.parts = makeTerminal(this.frame, { onInput: (bytes) => this.send(bytes), onKey: (event) => this.key(event) });
     this.observer = new ResizeObserver(() => this.fit());
     this.observer.observe(this.frame);
   }
@@ -71,13 +70,13 @@ export class SerialTab {
   /** Connect once it is known that the user may and that the machine has a console. */
   begin() {
     const world = this.world();
-    if (!this.isShown || this.hasBegun || !world.isKnown || !this.rights().has(RIGHT)) {
+    if (!this.isShown || this.hasBegun || !world.isKnown || !this.rights()) {
       return;
     }
     this.hasBegun = true;
     const refusal = this.refusal(world);
     if (refusal) {
-      this.device.show({ state: 'ended', text: refusal, button: this.rights().get(RIGHT) ? '' : 'Try again' });
+      this.device.show({ state: 'ended', text: refusal, button: this.rights().get(RIGHT) === false ? 'Try again' : '' });
       return;
     }
     this.connect();
@@ -157,7 +156,7 @@ export class SerialTab {
   async paste() {
     const text = await clipboard() ?? await this.typed();
     if (text) {
-      this.parts.isTyping = true;
+      this.parts.isTyping = true; // the browser tells of its own pasting, not of this
       this.parts.terminal.paste(text);
     }
     this.parts.terminal.focus();

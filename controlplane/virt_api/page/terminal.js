@@ -12,7 +12,7 @@ installInlineStyles();
 
 const SCROLLBACK = 20000;
 const HYPERLINK = 8; // OSC 8; a link of a guest could show one address and open another
-const REPORTS = [{ final: 'n' }, { prefix: '?', final: 'n' }, { final: 'c' }, { prefix: '>', final: 'c' }];
+const TYPING = ['keydown', 'paste', 'input', 'compositionstart'];
 const THEME = {
   background: '#0f1117', foreground: '#d8dbe2', cursor: '#8fa2ff', selectionBackground: '#3b4675',
   black: '#1c1f2a', red: '#f0717b', green: '#7fc87f', yellow: '#e5c07b', blue: '#7aa2f7', magenta: '#c099ff', cyan: '#6cc7d6', white: '#c8ccd6',
@@ -20,8 +20,12 @@ const THEME = {
   brightMagenta: '#d5b8ff', brightCyan: '#8fdde9', brightWhite: '#f4f5f8',
 };
 
-/** Return { terminal, fit, search, isTyping }. onInput(bytes) gets what the user types; onKey(event) may take a key: false. */
-export function makeTerminal({ onInput, onKey }) {
+/** Return { terminal, fit, search, isTyping }. onInput(bytes) gets what the user types; onKey(event) may take a key: false.
+ *
+ * A terminal answers questions of the guest, also those in the backlog: the answer would be typed into what runs there now.
+ * So nothing is sent before the user types.
+ */
+export function makeTerminal(frame, { onInput, onKey }) {
   const terminal = new Terminal({
     scrollback: SCROLLBACK, fontSize: 13, lineHeight: 1.15, theme: THEME, cursorBlink: true,
     fontFamily: 'ui-monospace, "SF Mono", Menlo, Consolas, "DejaVu Sans Mono", monospace', screenReaderMode: false,
@@ -30,15 +34,13 @@ export function makeTerminal({ onInput, onKey }) {
   terminal.loadAddon(parts.fit);
   terminal.loadAddon(parts.search);
   terminal.parser.registerOscHandler(HYPERLINK, () => true);
-  // A guest's questions of long ago are in the backlog. An answer would be typed into what runs there now.
-  REPORTS.forEach((sequence) => terminal.parser.registerCsiHandler(sequence, () => !parts.isTyping));
   const encoder = new TextEncoder();
-  terminal.onData((text) => onInput(encoder.encode(text)));
-  terminal.onBinary((text) => onInput(Uint8Array.from(text, (character) => character.charCodeAt(0))));
-  terminal.attachCustomKeyEventHandler((event) => {
-    parts.isTyping = true;
-    return onKey(event);
-  });
+  const send = (bytes) => parts.isTyping && onInput(bytes);
+  terminal.onData((text) => send(encoder.encode(text)));
+  terminal.onBinary((text) => send(Uint8Array.from(text, (character) => character.charCodeAt(0))));
+  terminal.attachCustomKeyEventHandler(onKey);
+  TYPING.forEach((event) => frame.addEventListener(event, () => { parts.isTyping = true; }, { capture: true }));
+  terminal.open(frame);
   return parts;
 }
 

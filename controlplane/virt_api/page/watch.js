@@ -13,7 +13,6 @@ const PAGE = '500';
 const SECONDS = '300'; // a new watch is authorized anew, so a right that was taken away shows
 const RETRY_MS = [1000, 2000, 5000, 10000, 20000];
 const SHORT_MS = 2000;
-const GONE = 410;
 
 /** Return the key of an object. */
 export function keyOf({ metadata }) {
@@ -99,6 +98,8 @@ export class Watch {
     }
     if (Date.now() - began < SHORT_MS) {
       await this.pause(null);
+    } else {
+      this.failures = 0;
     }
   }
 
@@ -125,10 +126,8 @@ export class Watch {
     }
     const event = JSON.parse(data);
     const version = applyEvent(this.objects, event);
-    this.failures = 0;
     if (version === null) {
       this.version = '';
-      this.failures = event.object?.code === GONE ? 0 : 1;
       socket.close();
       return;
     }
