@@ -60,6 +60,11 @@ class Decoder:
         self._kind = BINARY
         self._message = bytearray()
 
+    @property
+    def is_between_messages(self) -> bool:
+        """There is no beginning of a frame."""
+        return not self._received
+
     def feed(self, data: bytes) -> None:
         """Add received bytes."""
         self._received += data

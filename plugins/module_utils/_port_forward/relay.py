@@ -64,14 +64,11 @@ class Side:
         except _NOTHING_NOW:
             return None
 
-    def flush(self) -> int:
-        """Send pending bytes as far as the peer takes them; return how many. OSError."""
-        try:
-            sent = self.connection.send(bytes(self.pending[:LIMIT_BYTES])) if self.pending else 0
-        except _NOTHING_NOW:
-            return 0
-        del self.pending[:sent]
-        return sent
+    def flush(self) -> None:
+        """Send pending bytes as far as the peer takes them. OSError."""
+        with contextlib.suppress(*_NOTHING_NOW):
+            if self.pending:
+                del self.pending[: self.connection.send(bytes(self.pending[:LIMIT_BYTES]))]
 
 
 class Relay:
@@ -85,6 +82,7 @@ class Relay:
         self._client, self._server = Side(local), Side(stream.socket)
         self._decoder = frames.Decoder()
         self._active = time.monotonic()
+        """When the guest sent something, or the client ended."""
 
     def run(self) -> None:
         """Copy. Closed: the stream ended otherwise than by a connection's regular end. Stopped."""
@@ -156,17 +154,17 @@ class Relay:
     def _serve_stream(self) -> None:
         self._flush_stream()
         data = None if self._client.is_full else self._server.receive()
+        if data == b"" and self._decoder.is_between_messages:
+            raise Closed(NORMAL, "")  # upstream sends no close frame
         if data == b"":
-            raise Closed(BROKEN, "the connection ended without a close frame")
+            raise Closed(BROKEN, "the connection ended in the middle of a message")
         if data:
-            self._active = time.monotonic()
             self._decoder.feed(data)
             self._take_messages()
 
     def _flush_stream(self) -> None:
         try:
-            if self._server.flush():
-                self._active = time.monotonic()
+            self._server.flush()
         except OSError as error:
             raise Closed(BROKEN, f"the connection broke: {error}") from error
 
@@ -175,6 +173,7 @@ class Relay:
             if message.opcode == PING:
                 self._server.pending += frames.encode(PONG, message.payload)
             else:
+                self._active = time.monotonic()
                 self._client.pending += message.payload
                 self.from_guest += len(message.payload)
 

@@ -66,6 +66,14 @@ def test_bytes_before_the_close_frame_are_delivered(ends: Ends) -> None:
     assert ends.client.recv(10) == b""
 
 
+def test_upstream_ends_a_stream_without_a_close_frame(ends: Ends) -> None:
+    ends.server.sendall(b"\x82\x03abc")
+    ends.server.shutdown(socket.SHUT_WR)
+    ends.client.shutdown(socket.SHUT_WR)
+    ends.relay.run()
+    assert (ends.client.recv(10), ends.client.recv(10)) == (b"abc", b"")
+
+
 def test_a_ping_is_answered(ends: Ends) -> None:
     ends.server.sendall(b"\x89\x01p")
     thread = ends.start()
@@ -80,7 +88,7 @@ def test_a_ping_is_answered(ends: Ends) -> None:
     ("sent", "code", "reason"),
     [
         pytest.param(close_frame(4002, b"moved"), 4002, "moved", id="a close frame"),
-        pytest.param(b"", BROKEN, "without a close frame", id="no close frame"),
+        pytest.param(b"\x82\x03ab", BROKEN, "in the middle of a message", id="half a message"),
         pytest.param(b"\x82\x81keyx", BROKEN, "no message", id="no message"),
     ],
 )
@@ -101,6 +109,22 @@ def test_a_client_that_has_ended_is_waited_for_no_longer_than_the_guest_is_silen
     ends.relay.run()
     frame, close = ends.server.recv(10), ends.server.recv(10)
     assert (frame[:2], close[:2]) == (b"\x82\x84", b"\x88\x82")
+
+
+def test_pings_do_not_keep_a_connection_whose_client_has_ended(ends: Ends, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Upstream sends one in each second."""
+    now = 0.0
+
+    def clock() -> float:
+        nonlocal now
+        now += 1.0
+        ends.server.sendall(b"\x89\x00")
+        return now
+
+    monkeypatch.setattr(relay_module.time, "monotonic", clock)
+    ends.client.shutdown(socket.SHUT_WR)
+    ends.relay.run()
+    assert now < 10 * relay_module.SILENT_SECONDS
 
 
 def test_a_server_that_does_not_read_holds_the_client_up(ends: Ends) -> None:
