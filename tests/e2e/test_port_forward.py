@@ -104,6 +104,7 @@ def test_the_playbook_of_the_guide_reaches_the_database(cluster: Cluster, tmp_pa
     assert '"ended_by": "idle_timeout", "errors": []' in output
 
 
+@pytest.mark.nightly
 def test_an_error_names_the_machine_and_what_to_do(task: Task) -> None:
     closed = refusal(task, 9)
     assert f"port 9 of VirtualMachineInstance default/{NAME}" in closed
