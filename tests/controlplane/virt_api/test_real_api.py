@@ -31,6 +31,7 @@ import yaml
 
 from controlplane.api.objects.resources import (
     API_SERVICE,
+    KUBEVIRT,
     POD,
     SECRET,
     VIRTUAL_MACHINE,
@@ -43,6 +44,7 @@ from controlplane.api.schema.crds import crd
 from controlplane.engine.clock import SystemClock
 from controlplane.engine.errors import AlreadyExists, ApiError, Forbidden, NotFound, Throttled, Unavailable
 from controlplane.kube.client import Client, Selection
+from controlplane.kube.configuration import Configuration
 from controlplane.kube.credentials import from_kubeconfig
 from controlplane.kube.transport import Request, Transport
 from controlplane.kube.watch import WatchCache
@@ -232,7 +234,8 @@ def processes(lab: Lab, accounts: dict[str, Path]) -> Iterator[None]:
 async def keep_certificates(kubeconfig: str) -> None:
     """Run the certificate loop of virt-controller's leader with its account."""
     async with a_client(Path(kubeconfig)) as client:
-        await run_certificates(client, INSTALL_NAMESPACE, CLOCK)
+        defaults = Configuration(WatchCache(client, Selection(KUBEVIRT, INSTALL_NAMESPACE), CLOCK))
+        await run_certificates(client, INSTALL_NAMESPACE, CLOCK, defaults)
 
 
 async def wait_served(lab: Lab, directory: Path) -> None:
