@@ -36,7 +36,11 @@ REPORT = "report.json"
 GUEST_SOCKETS: dict[str, tuple[str, ...]] = {"serial": ("serial0.sock",), "vnc": ("vnc.sock",)}
 """Path components below RUN: where QEMU serves the serial console and the screen."""
 SERIAL_SOCKET = "/".join((RUN, *GUEST_SOCKETS["serial"]))
-SERIAL_LOG = f"{RUN}/serial0.log"
+SERIAL_LOG_NAME = "serial0.log"
+"""Below RUN: what the guest has printed, as QEMU writes it. The last CONSOLE_BACKLOG_BYTES are kept."""
+SERIAL_LOG = f"{RUN}/{SERIAL_LOG_NAME}"
+CONSOLE_BACKLOG_BYTES = 64 * 1024
+"""What a console session can begin with."""
 PROBE_SOCKET = f"{RUN}/probe.sock"
 """Where the launcher answers probes."""
 VNC_SOCKET = "/".join((RUN, *GUEST_SOCKETS["vnc"]))

@@ -4,7 +4,9 @@
 """The only package that imports libvirt, for virt-handler and virt-launcher. No policy and no retries.
 
 connection.py        one connection to one launcher's libvirtd
-guest.py             one domain
+domain.py            one domain
+screenshot.py        a picture of a guest's screen
+progress.py          how far a migration is
 migration.py         a guest from one libvirtd to another
 events.py            libvirt's callbacks become events on a queue
 errors.py            libvirt's error codes become our exceptions

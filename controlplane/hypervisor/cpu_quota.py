@@ -10,6 +10,8 @@ a busy guest causes a few in a second.
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 BURST_SECONDS = 0.2
 """A start with all its calls and events takes 5 ms. A garbage collection during a call is charged to that call as well,
@@ -34,6 +36,23 @@ class TokenBucket:
             self.left = min(self.most, self.left + (now - self._at) * self._rate) - amount
             self._at = now
             return self.left >= 0.0
+
+    @contextmanager
+    def extended(self, amount: float) -> Iterator[None]:
+        """Raise the capacity by this amount inside the block."""
+        with self._lock:
+            before = self.left
+            self.most += amount
+            self.left += amount
+        try:
+            yield
+        finally:
+            self._narrow(amount, before)
+
+    def _narrow(self, amount: float, before: float) -> None:
+        with self._lock:
+            self.most -= amount
+            self.left = min(self.left, before)  # an unused rest is not kept
 
 
 class CpuQuota(TokenBucket):

@@ -6,16 +6,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import libvirt
 
 from controlplane.domain.state import Life, State
 from controlplane.domain.statistics import Statistics, read_statistics
+from controlplane.hypervisor import screenshot
 from controlplane.hypervisor.calls import DEADLINE_SECONDS, call
 from controlplane.hypervisor.errors import Disconnected, ResponseTooLong
 from controlplane.hypervisor.memory_device import with_requested
+from controlplane.hypervisor.progress import Progress, read_progress
 from controlplane.hypervisor.receive_quota import RESPONSE_BYTES
 from controlplane.hypervisor.transport import Transport
 
@@ -56,19 +57,6 @@ _REASON_WORDS = {
     "SHUTOFF": "SHUTDOWN DESTROYED CRASHED MIGRATED SAVED FAILED FROM_SNAPSHOT DAEMON",
     "CRASHED": "PANICKED",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """How far a migration is, in bytes of memory and disks together."""
-
-    total: int = 0
-    remaining: int = 0
-    sent: int = 0
-    dirtied_per_second: int = 0
-    """Bytes of memory that the guest changes."""
-    memory_per_second: int = 0
-    """Bytes of memory that are sent."""
 
 
 class Domain:
@@ -164,6 +152,21 @@ class Domain:
         doing = f"read the migration progress of domain {self.name}"
         stats = await self._do(doing, lambda domain: domain.jobStats(), deadline_seconds=self._deadline)
         return read_progress(stats)
+
+    async def screenshot(self) -> bytearray:
+        """Take a picture of the first screen (PNG or PPM, untrusted and unparsed), also while the guest is paused.
+
+        ResponseTooLong. WrongState when it is not running; HypervisorError when it has no graphics device. A
+        cancelled call goes on, as in `ask_agent`.
+        """
+        doing = f"take a screenshot of domain {self.name}"
+        with screenshot.quotas_extended(self._transport):
+            picture: bytearray | None = await self._do(
+                doing, lambda domain: screenshot.receive(domain, self._transport), deadline_seconds=self._deadline
+            )
+        if picture is None:
+            raise ResponseTooLong(f"cannot {doing}: the picture has more than {screenshot.LIMIT_BYTES} bytes")
+        return picture
 
     async def statistics(self) -> Statistics:
         """Read libvirt's counters of the guest, those that are known: the peer may be a tenant's.
@@ -266,22 +269,6 @@ def _send_to_agent(domain: Any, command: str, seconds: int) -> Any:
 def _statistics_groups() -> int:
     groups = ("CPU_TOTAL", "BALLOON", "VCPU", "INTERFACE", "BLOCK")
     return sum(getattr(libvirt, f"VIR_DOMAIN_STATS_{group}") for group in groups)
-
-
-def read_progress(stats: Mapping[str, object]) -> Progress:
-    """Parse libvirt's job statistics. What is not a number counts as 0: the peer may be a tenant's."""
-
-    def number(name: str) -> int:
-        value = stats.get(name)
-        return max(0, value) if isinstance(value, int) else 0
-
-    return Progress(
-        total=number("data_total"),
-        remaining=number("data_remaining"),
-        sent=number("data_processed"),
-        dirtied_per_second=number("memory_dirty_rate") * number("memory_page_size"),
-        memory_per_second=number("memory_bps"),
-    )
 
 
 def read_state(number: int, reason: int) -> State:

@@ -1,7 +1,8 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which messages reach libvirt's client: replies and events, and while a connection is being opened only replies.
+"""Which messages reach libvirt's client: replies and events; while a connection is being opened only replies, and while
+a screenshot is taken also the messages of its stream.
 
 Two messages of a hostile peer break libvirt's client. An event before the connection is open is read through a null
 pointer, and the whole process ends (seen with 9.0 and 11.3). A reply that announces descriptors and brings none makes
@@ -11,7 +12,7 @@ and each message is checked on its way: while the connection is being opened, wh
 afterwards the headers. That costs one copy, of a hundred bytes for an event.
 
 Everything runs on the event loop, except `MessageFilter()`, which is called in the thread that opens the connection,
-and `cut`.
+`stream_allowed` and `cut`.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ import os
 import socket
 import struct
 import threading
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 
 UNEXPECTED_MESSAGE = "it sent a message that was not asked for"
 _PROGRAM = 0x20008086
@@ -30,7 +31,11 @@ _PROGRAM = 0x20008086
 _PROGRAMS = (_PROGRAM, 0x20008087, 0x20008088)
 """With the programs of its QEMU and LXC drivers."""
 _KEEPALIVE = 0x6B656570
-_REPLY, _EVENT, _HEADER = 1, 2, struct.Struct(">IIIIIII")
+_REPLY, _EVENT, _STREAM, _HEADER = 1, 2, 3, struct.Struct(">IIIIIII")
+_SCREENSHOT = 211
+"""The call whose stream may come."""
+_STREAM_LIMIT = (256 << 10) + _HEADER.size
+"""libvirtd sends 24 bytes less of a stream at once."""
 _MESSAGE_LIMIT = 64 << 10
 """While a connection is being opened: replies have some tens of bytes then, errors a few hundred."""
 _READS_LIMIT = 256
@@ -58,6 +63,8 @@ class MessageFilter:
         """Bytes to come of a message that passes."""
         self._reads = 0
         self._is_open = self.is_over = False
+        self._streams = 0
+        """How many streams may come now."""
         self._may_be_cut = True
         self._lock = threading.Lock()
         """Held while another thread uses our sockets, so that it never uses the number of a closed one. Never held
@@ -77,6 +84,17 @@ class MessageFilter:
     def open(self) -> None:
         """Let events pass from now on: libvirt has opened the connection."""
         self._is_open = True
+
+    @contextmanager
+    def stream_allowed(self) -> Iterator[None]:
+        """Let the messages of one more stream pass inside the block. From any thread."""
+        with self._lock:
+            self._streams += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._streams -= 1
 
     def cut(self) -> None:
         """Let nothing more pass, and close both sockets soon. From any thread."""
@@ -125,8 +143,9 @@ class MessageFilter:
             if not self._rest:
                 if len(data) - at < _HEADER.size:
                     break
-                length, program, _version, _procedure, kind, _serial, _status = _HEADER.unpack_from(data, at)
-                if length < _HEADER.size or not self._may_come(length, program, kind):
+                length, program, _version, procedure, kind, _serial, _status = _HEADER.unpack_from(data, at)
+                may_come = self._may_stream if kind == _STREAM else self._may_come
+                if length < _HEADER.size or not may_come(length, program, procedure, kind):
                     return None
                 if not self._is_open and len(data) - at < length:
                     break
@@ -137,7 +156,10 @@ class MessageFilter:
         self._pending = data[at:]
         return data[:at]
 
-    def _may_come(self, length: int, program: int, kind: int) -> bool:
+    def _may_stream(self, length: int, program: int, procedure: int, _kind: int) -> bool:
+        return self._streams > 0 and length <= _STREAM_LIMIT and (program, procedure) == (_PROGRAM, _SCREENSHOT)
+
+    def _may_come(self, length: int, program: int, _procedure: int, kind: int) -> bool:
         if program == _KEEPALIVE:
             return kind == _EVENT and length == _HEADER.size
         # See the module's docstring for the two messages that break libvirt's client.

@@ -5,8 +5,8 @@
 
 libvirt's client buffers a message until it is complete, up to 32 MiB, and keeps reading: twenty launchers that each
 send most of such a message at once need more memory than virt-handler has. An ordinary libvirtd sends domain XML of
-some tens of kilobytes and events of a hundred bytes. Only responses of a guest's agent can have megabytes; a few agents
-are asked at a time, and `extended` raises the limit for them.
+some tens of kilobytes and events of a hundred bytes. Only responses of a guest's agent and screenshots can have
+megabytes; a few are under way at a time, and `extended` raises the limit for them.
 
 The client also buffers what it cannot send, and replies to each keepalive of 28 bytes with a message that takes 4 KB of
 memory. A peer that sends hundreds of keepalives a second and reads no reply exceeds neither quota, so `UnreadLimit`
@@ -20,8 +20,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 
 from controlplane.hypervisor.cpu_quota import TokenBucket
 
@@ -42,23 +41,6 @@ class ReceiveQuota(TokenBucket):
 
     def __init__(self) -> None:
         super().__init__(BURST_BYTES, RATE)
-
-    @contextmanager
-    def extended(self, amount: int) -> Iterator[None]:
-        """Raise the capacity by this many bytes inside the block."""
-        with self._lock:
-            before = self.left
-            self.most += amount
-            self.left += amount
-        try:
-            yield
-        finally:
-            self._narrow(amount, before)
-
-    def _narrow(self, amount: int, before: float) -> None:
-        with self._lock:
-            self.most -= amount
-            self.left = min(self.left, before)  # unused extra bytes are not kept
 
 
 class UnreadLimit:

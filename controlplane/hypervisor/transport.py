@@ -119,6 +119,17 @@ class Transport:
             if self._filter is not None:
                 self._filter.open()
 
+    @contextmanager
+    def streams_allowed(self) -> Iterator[None]:
+        """Let the messages of one more stream pass inside the block. It ends when the stream has ended."""
+        with self._lock:
+            message_filter = self._filter
+        if message_filter is None:  # not a connection to a socket
+            yield
+            return
+        with message_filter.stream_allowed():
+            yield
+
     @property
     def is_made(self) -> bool:
         """libvirt has connected, and has not closed."""

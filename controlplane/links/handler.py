@@ -4,9 +4,10 @@
 """Requests of virt-api to virt-handler about a guest: typed, bounded, JSON. Values only, no transport.
 
 One request, one response, one connection. A new kind of request is a struct in `Question` and, if its response has
-content, a struct in `Answer`; virt-handler handles it by a row of its API endpoint's table. Neither end trusts the
-other: what does not decode, or is too long, is refused. Text in a response is for people. virt-api bounds it again,
-because a compromised node may send anything.
+content, a struct in `Document`; virt-handler handles it by a row of its API endpoint's table. A picture is no JSON: the
+body of that response is the PNG, and its content type says so. Neither end trusts the other: what does not decode, or
+is too long, is refused. Text in a response is for people. virt-api bounds it again, because a compromised node may send
+anything.
 
 The class names are the messages' tags: renaming one changes the protocol.
 """
@@ -14,17 +15,21 @@ The class names are the messages' tags: renaming one changes the protocol.
 from __future__ import annotations
 
 import hashlib
+from dataclasses import dataclass
 from typing import Annotated, Literal
 
 import msgspec
 
 from controlplane.api.objects.guest_info import GuestAgentInfo
+from controlplane.domain.screenshot import PNG_LIMIT_BYTES, PNG_SIGNATURE
 
 PORT = 8186
 """The port of virt-handler, the same as upstream's."""
 PATH = "/v1/ask"
 QUESTION_LIMIT_BYTES = 4 * 1024
 ANSWER_LIMIT_BYTES = 64 * 1024
+JSON_TYPE, PNG_TYPE = "application/json", "image/png"
+"""Content types of answers."""
 DETAILS_LIMIT_BYTES = 60 * 1024
 """Limit of the agent's details in a response."""
 CARRY_OUT_SECONDS = 20.0
@@ -81,6 +86,19 @@ class Details(msgspec.Struct, frozen=True, tag=True):
     info: GuestAgentInfo
 
 
+class TakeScreenshot(msgspec.Struct, frozen=True, tag=True):
+    """Take a picture of the guest's screen."""
+
+    guest: Guest
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """The guest's screen."""
+
+    png: bytes
+
+
 class Done(msgspec.Struct, frozen=True, tag=True):
     """The request was carried out."""
 
@@ -96,16 +114,17 @@ class NotDone(msgspec.Struct, frozen=True, tag=True):
     text: Annotated[str, msgspec.Meta(max_length=_TEXT_LIMIT)]
 
 
-Question = Power | Inquire
-Answer = Done | NotDone | Details
+Question = Power | Inquire | TakeScreenshot
+Document = Done | NotDone | Details
+Answer = Document | Picture
 
 _UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 _encoder = msgspec.json.Encoder()
 _question: msgspec.json.Decoder[Question] = msgspec.json.Decoder(Question)
-_answer: msgspec.json.Decoder[Answer] = msgspec.json.Decoder(Answer)
+_answer: msgspec.json.Decoder[Document] = msgspec.json.Decoder(Document)
 
 
-def encode(message: Question | Answer) -> bytes:
+def encode(message: Question | Document) -> bytes:
     """Encode a message."""
     return _encoder.encode(message)
 
@@ -118,14 +137,21 @@ def read_question(data: bytes) -> Question:
         raise LinkError(f"not a request: {error}") from error
 
 
-def read_answer(data: bytes) -> Answer:
-    """Decode a response of virt-handler. LinkError."""
+def read_answer(data: bytes) -> Document:
+    """Decode a response of virt-handler that is JSON. LinkError."""
     if len(data) > ANSWER_LIMIT_BYTES:
         raise LinkError(f"a response of more than {ANSWER_LIMIT_BYTES} bytes")
     try:
         return _answer.decode(data)
     except _UNREADABLE as error:
         raise LinkError("not a response") from error
+
+
+def read_picture(data: bytes) -> Picture:
+    """Accept a response of virt-handler that is a picture. LinkError."""
+    if len(data) > PNG_LIMIT_BYTES or not data.startswith(PNG_SIGNATURE):
+        raise LinkError(f"not a PNG of at most {PNG_LIMIT_BYTES} bytes")
+    return Picture(data)
 
 
 def server_name(node: str) -> str:

@@ -59,6 +59,9 @@ class OpenStream(msgspec.Struct, frozen=True, tag=True, omit_defaults=True):
     """Who asks; shown to the user whose session this one ends."""
     keep_existing: bool = False
     """Refuse with `busy` while another session is open, instead of ending it."""
+    with_backlog: bool = False
+    """Of a console: begin with what the guest has printed so far, the last layout.CONSOLE_BACKLOG_BYTES, as the first
+    message. There is no such message when it has printed nothing, or when the log cannot be read."""
 
 
 class StreamOpened(msgspec.Struct, frozen=True, tag=True):

@@ -36,6 +36,7 @@ from controlplane.virt_api.streams.serve import Streams
 from controlplane.virt_api.subresources.dispatch import EXPANSION_THREADS, MAX_CONCURRENT, Subresources
 from controlplane.virt_api.subresources.handler_client import HandlerClient
 from controlplane.virt_api.subresources.power_requests import PowerRequests
+from controlplane.virt_api.subresources.screenshot import Screenshots
 
 log = logging.getLogger("controlplane.virt_api")
 
@@ -90,6 +91,7 @@ def make_server(settings: Settings, cluster: Cluster, client: Client, handlers: 
     subresources = Subresources(
         client,
         PowerRequests(client, handlers),
+        Screenshots(client, handlers),
         cluster.admission_settings,
         WorkerThreads(EXPANSION_THREADS),
         ConcurrencyLimit(MAX_CONCURRENT),

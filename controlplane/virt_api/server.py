@@ -152,7 +152,8 @@ class Server:
         user = self._identify(request, connection)
         if route.row.action in STREAMS:
             return await self.streams.serve(route, user, request)
-        return await self.subresources.answer(route, user, await _read_body(request, MAX_OPTIONS_BYTES))
+        body = await _read_body(request, MAX_OPTIONS_BYTES)
+        return await self.subresources.answer(route, user, body, response_scope(request))
 
     async def _review(self, route: WebhookRoute, request: web.BaseRequest) -> Response:
         peer, length = request.remote or "", request.content_length

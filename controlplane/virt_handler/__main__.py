@@ -36,7 +36,7 @@ from controlplane.kube.events import EventSpec, create_event
 from controlplane.kube.lease import Heartbeat
 from controlplane.kube.transport import Transport
 from controlplane.kube.watch import WatchCache
-from controlplane.links.handler import Inquire, Power
+from controlplane.links.handler import Inquire, Power, TakeScreenshot
 from controlplane.process import logs
 from controlplane.process.descriptors import raise_descriptor_limit
 from controlplane.process.log_level import LogLevel
@@ -45,6 +45,7 @@ from controlplane.tls.policy import tls_policy
 from controlplane.virt_handler.api_endpoint.client_ca import API_SERVICE_SELECTOR, use_client_ca
 from controlplane.virt_handler.api_endpoint.guest_info import GuestInfo
 from controlplane.virt_handler.api_endpoint.power import PowerRequests
+from controlplane.virt_handler.api_endpoint.screenshots import Screenshots
 from controlplane.virt_handler.api_endpoint.server import ApiEndpoint, EndpointTls
 from controlplane.virt_handler.api_endpoint.serving_certificate import SelfSignedPair, make_self_signed_pair
 from controlplane.virt_handler.guest_statistics import GuestStatistics
@@ -152,6 +153,7 @@ class Handler:
             {
                 Power: PowerRequests(settings.node, self._registry, vmis, self._clock, self._record_event).answer,
                 Inquire: GuestInfo(settings.node, self._registry).answer,
+                TakeScreenshot: Screenshots(settings.node, self._registry).answer,
             },
             GuestSockets(settings.node, self._registry, self._node, vmis),
         )

@@ -12,7 +12,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from controlplane.api.objects.resources import Key
-from controlplane.hypervisor.domain import Progress
+from controlplane.hypervisor.progress import Progress
 from controlplane.process.metrics import Metrics
 
 _LABELS = ("node", "namespace", "name")

@@ -26,6 +26,7 @@ from controlplane.links.node.messages import (
     ListenForMigration,
     Masquerade,
     NetworkReady,
+    OpenConsoleLog,
     Opened,
     OpenGuestSocket,
     OpenMigrationSocket,
@@ -94,9 +95,10 @@ class Service:
                 return Reply(Opened(request.id), await self._open_socket(request))
             case ListenForMigration():
                 return Reply(Opened(request.id), await self._listen(request))
-            case OpenReport():
+            case OpenReport() | OpenConsoleLog():
                 uid = request.pod_uid
-                opened = await self.workers.run(uid, lambda: self.pods.open_file(uid, layout.REPORT), os.close)
+                name = layout.REPORT if isinstance(request, OpenReport) else layout.SERIAL_LOG_NAME
+                opened = await self.workers.run(uid, lambda: self.pods.open_file(uid, name), os.close)
                 return Reply(Opened(request.id), opened)
             case GiveCapabilities():
                 await self._give_capabilities(request)

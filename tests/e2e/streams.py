@@ -6,13 +6,15 @@
 from __future__ import annotations
 
 import base64
+import http.client
 import ssl
 import struct
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import websocket
 import yaml
@@ -71,6 +73,20 @@ def refusal(kubeconfig: Path, name: str, what: str, namespace: str = "default") 
             raise AssertionError(f"{what} of {name} was opened")
     except websocket.WebSocketBadStatusException as error:
         return error.status_code, (error.resp_body or b"").decode()
+
+
+def get(kubeconfig: Path, name: str, what: str, namespace: str = "default") -> tuple[int, str, bytes]:
+    """Return the code, the content type and the body of a subresource that is no stream."""
+    config = yaml.safe_load(kubeconfig.read_text())
+    server, user = config["clusters"][0]["cluster"], config["users"][0]["user"]
+    at = urlsplit(server["server"])
+    connection = http.client.HTTPSConnection(
+        at.hostname or "", at.port, timeout=LIMIT_SECONDS, context=_context(server, user)
+    )
+    with closing(connection):
+        connection.request("GET", PATH.format(namespace, name, what))
+        response = connection.getresponse()
+        return response.status, response.headers.get_content_type(), response.read()
 
 
 def _context(server: dict[str, Any], user: dict[str, Any]) -> ssl.SSLContext:

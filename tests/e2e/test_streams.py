@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import struct
+import zlib
 from collections.abc import Iterator
 
 import pytest
@@ -12,7 +14,7 @@ import pytest
 from controlplane.links.streams import ENDED, TAKEN_OVER
 from tests.e2e.cluster import Cluster
 from tests.e2e.machines import a_vm, serves_commands, with_grace
-from tests.e2e.streams import refusal, stream
+from tests.e2e.streams import get, refusal, stream
 
 pytestmark = pytest.mark.lab
 
@@ -46,6 +48,36 @@ def test_a_user_logs_in_on_the_console_and_a_later_one_takes_over(machine: Clust
 def test_the_screen_speaks_vnc(machine: Cluster) -> None:
     with stream(machine.kubeconfig, NAME, "vnc") as screen:
         screen.expect(b"RFB 003.008\n")
+
+
+def test_a_screenshot_shows_what_is_on_the_screen(machine: Cluster) -> None:
+    code, content_type, png = get(machine.kubeconfig, NAME, "vnc/screenshot?moveCursor=true")
+
+    assert (code, content_type) == (200, "image/png"), png
+    width, height, pixels = decoded(png)
+    assert len(pixels) == height * (1 + 3 * width) > 100_000
+    row = 1 + 3 * width
+    assert any(any(pixels[start + 1 : start + row]) for start in range(0, len(pixels), row)), "it is not all black"
+
+
+def test_a_screenshot_of_a_machine_that_does_not_run_says_why(machine: Cluster) -> None:
+    code, content_type, text = get(machine.kubeconfig, "absent", "vnc/screenshot")
+
+    assert (code, content_type) == (500, "text/plain")
+    assert b"cannot take a screenshot of virtualmachineinstance default/absent" in text
+
+
+def decoded(png: bytes) -> tuple[int, int, bytes]:
+    """Return width, height and rows of a PNG that virt-handler made; each row begins with its filter."""
+    width, height = struct.unpack_from(">II", png, 16)
+    (length,) = struct.unpack_from(">I", png, 33)
+    return width, height, zlib.decompress(png[41 : 41 + length])
+
+
+def test_a_console_begins_with_what_was_printed_before(machine: Cluster) -> None:
+    machine.run_in_guest(NAME, "hello")  # it has booted
+    with stream(machine.kubeconfig, NAME, "console?backlog=true") as console:
+        console.expect(b"login:")
 
 
 def test_a_port_of_the_guest_is_reached_without_a_service(machine: Cluster) -> None:

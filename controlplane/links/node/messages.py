@@ -17,7 +17,7 @@ import msgspec
 
 from controlplane.domain.network import MasqueradeNetwork, masquerade_network
 
-PROTOCOL = 3
+PROTOCOL = 4
 """Both ends are of the same release, except during an upgrade: then the newer one waits for the other."""
 MESSAGE_LIMIT_BYTES = 64 * 1024
 PORTS_LIMIT = 1024
@@ -150,6 +150,13 @@ class OpenReport(msgspec.Struct, frozen=True, tag=True):
     pod_uid: PodUid
 
 
+class OpenConsoleLog(msgspec.Struct, frozen=True, tag=True):
+    """Send the log of the guest's serial console, open for reading. A log that is missing is not waited for."""
+
+    id: Id
+    pod_uid: PodUid
+
+
 class GiveCapabilities(msgspec.Struct, frozen=True, tag=True):
     """Wait for the launcher's directory, and copy the node's libvirt capability cache into it."""
 
@@ -187,6 +194,7 @@ Request = (
     | OpenMigrationSocket
     | OpenGuestSocket
     | OpenReport
+    | OpenConsoleLog
     | GiveCapabilities
     | SetUpNetwork
     | FindTraces

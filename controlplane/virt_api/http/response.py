@@ -101,6 +101,11 @@ def failure(
     return Response(code, msgspec.json.encode(status), headers=headers or {})
 
 
+def plain_failure(message: str) -> Response:
+    """Respond 500 with plain text, as upstream does where its clients know no other failure."""
+    return Response(500, f"{message}\n".encode(), "text/plain")
+
+
 def conflict(kind: str, name: str, why: str) -> Response:
     """Respond 409 in Kubernetes' words; kind is the singular of the resource."""
     message = f'Operation cannot be fulfilled on {kind}.kubevirt.io "{name}": {why}'

@@ -31,7 +31,16 @@ VERBS = {"GET": "get", "PUT": "update"}
 Lifecycle = Literal["start", "stop", "restart"]
 Stream = Literal["console", "vnc", "portforward"]
 Action = Literal[
-    Lifecycle, "migrate", "cancel-evacuation", "expand-spec", "expand-vm-spec", Verb, About, Stream, "unbuilt"
+    Lifecycle,
+    "migrate",
+    "cancel-evacuation",
+    "expand-spec",
+    "expand-vm-spec",
+    Verb,
+    About,
+    "screenshot",
+    Stream,
+    "unbuilt",
 ]
 
 
@@ -74,7 +83,7 @@ TABLE: tuple[Subresource, ...] = (
     *(Subresource(VMI, verb, "PUT", verb) for verb in POWER),
     Subresource(VMI, "console", "GET", "console"),
     Subresource(VMI, "vnc", "GET", "vnc"),
-    Subresource(VMI, "vnc/screenshot", "GET"),
+    Subresource(VMI, "vnc/screenshot", "GET", "screenshot"),
     Subresource(VMI, "usbredir", "GET"),
     Subresource(VMI, "vsock", "GET"),
     *(Subresource(VMI, about, "GET", about) for about in INQUIRIES),

@@ -113,8 +113,13 @@ class Streams:
             case "console" | "vnc" as action:
                 device: GuestDevice = "serial" if action == "console" else "vnc"
                 guest = guest_with(device, await self._read_vmi(key))
-                keep = action == "vnc" and request.query.get("preserveSession") == "true"
-                opening = OpenStream(guest, device, user.name[:USER_LIMIT], keep_existing=keep)
+                opening = OpenStream(
+                    guest,
+                    device,
+                    user.name[:USER_LIMIT],
+                    keep_existing=action == "vnc" and request.query.get("preserveSession") == "true",
+                    with_backlog=action == "console" and request.query.get("backlog") == "true",
+                )
                 return Stream(await open_handler_stream(self.handlers, opening))
             case _:
                 port, protocol = parse_port(route.arguments)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 
@@ -49,6 +50,7 @@ from controlplane.virt_api.subresources.options import (
     parse_stop,
 )
 from controlplane.virt_api.subresources.power_requests import PowerRequests
+from controlplane.virt_api.subresources.screenshot import Screenshots
 
 log = logging.getLogger(__name__)
 
@@ -75,6 +77,7 @@ class Subresources:
 
     client: Client
     power: PowerRequests
+    screenshots: Screenshots
     settings: Callable[[], Settings]
     """The current settings of admission."""
     threads: WorkerThreads
@@ -82,8 +85,11 @@ class Subresources:
     limit: ConcurrencyLimit
     """MAX_CONCURRENT slots."""
 
-    async def answer(self, route: SubresourceRoute, user: User, body: bytes) -> Response:
-        """Respond to one request. Never raises ApiError. Raises BusyError when no slot or thread becomes free."""
+    async def answer(self, route: SubresourceRoute, user: User, body: bytes, until_written: ExitStack) -> Response:
+        """Respond to one request. Never raises ApiError. Raises BusyError when no slot or thread becomes free.
+
+        until_written: is closed when the response is written.
+        """
         access = route.access
         try:
             async with self.limit.slot():
@@ -98,29 +104,35 @@ class Subresources:
                 request = _parse(action, body)
                 async with self.limit.slot():
                     return await self._change_lifecycle(route, user, request)
-            return await self._act(route, user, body)
+            return await self._act(route, user, body, until_written)
         except BadOptionsError as error:
             return failure(400, str(error))
         except ApiError as error:
             log.warning("cannot respond", extra={"path": access.subresource, "because": error})
             return api_failure(error)
 
-    async def _act(self, route: SubresourceRoute, user: User, body: bytes) -> Response:
+    async def _act(self, route: SubresourceRoute, user: User, body: bytes, until_written: ExitStack) -> Response:
         key, action = Key(route.access.namespace, route.access.name), route.row.action
         if action in INQUIRIES:
             return await get_guest_info(self.client, self.power.handlers, key, action)
+        if action == "screenshot":
+            return await self.screenshots.get(key, user, until_written)
         if action in POWER:
             return await self.power.execute(key, action, parse_power(action, body), user)
-        if action == "expand-spec":
-            return await expand(self.client, key)
-        if action == "expand-vm-spec":
-            return await self.threads.run(partial(expand_body, body, key.namespace, self.settings()))
+        if action in ("expand-spec", "expand-vm-spec"):
+            return await self._expand(key, body if action == "expand-vm-spec" else None)
         if action == "migrate":
             options = parse_migrate(body)
             async with self.limit.slot():
                 return await migrate(self.client, key, options, user)
         drain_taint_key = self.settings().configuration.migrations.node_drain_taint_key
         return await cancel_evacuation(self.client, key, parse_evacuation(body), user, drain_taint_key)
+
+    async def _expand(self, key: Key, body: bytes | None) -> Response:
+        """Expand the VM in a body, or the VM of that name."""
+        if body is None:
+            return await expand(self.client, key)
+        return await self.threads.run(partial(expand_body, body, key.namespace, self.settings()))
 
     async def _change_lifecycle(self, route: SubresourceRoute, user: User, request: LifecycleRequest) -> Response:
         key = Key(route.access.namespace, route.access.name)

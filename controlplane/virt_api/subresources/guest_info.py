@@ -9,7 +9,7 @@ Every failure is a 500 of plain text, as upstream: clients know no other.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, assert_never
+from typing import Any
 
 from msgspec import to_builtins
 
@@ -20,8 +20,8 @@ from controlplane.api.objects.pod import sanitize
 from controlplane.api.objects.resources import VIRTUAL_MACHINE_INSTANCE, Key
 from controlplane.engine.errors import ApiError
 from controlplane.kube.client import Client
-from controlplane.links.handler import About, Details, Done, Inquire, NotDone
-from controlplane.virt_api.http.response import Json, Response, document
+from controlplane.links.handler import About, Details, Inquire, NotDone
+from controlplane.virt_api.http.response import Json, Response, document, plain_failure
 from controlplane.virt_api.subresources.handler_client import HandlerClient, NotSentError, OutcomeUnknownError
 from controlplane.virt_api.subresources.power import NOT_RUNNING, PowerRefusedError, guest_of
 
@@ -36,20 +36,14 @@ async def get_guest_info(client: Client, handlers: HandlerClient, key: Key, abou
             raise PowerRefusedError(NOT_RUNNING)
         answer = await handlers.call(key.namespace, Inquire(guest_of(vmi), about))
     except (ApiError, DecodeError, PowerRefusedError, NotSentError, OutcomeUnknownError) as error:
-        return _plain_failure(f"cannot ask the guest of virtualmachineinstance {key}: {error}")
+        return plain_failure(f"cannot ask the guest of virtualmachineinstance {key}: {error}")
     match answer:
         case Details(info=info):
             return document(_SHAPES[about](info))
         case NotDone(text=why):
-            return _plain_failure(sanitize(why) or "its virt-handler gives no reason")
-        case Done():
-            return _plain_failure("its virt-handler answered another question")
+            return plain_failure(sanitize(why) or "its virt-handler gives no reason")
         case _:
-            assert_never(answer)
-
-
-def _plain_failure(message: str) -> Response:
-    return Response(500, f"{message}\n".encode(), "text/plain")
+            return plain_failure("its virt-handler answered another question")
 
 
 def _all(info: GuestAgentInfo) -> Json:

@@ -22,6 +22,7 @@ import aiohttp
 from yarl import URL
 
 from controlplane.api.objects.resources import NODE, Key
+from controlplane.domain.screenshot import PNG_LIMIT_BYTES
 from controlplane.engine.errors import NotFound
 from controlplane.http_server.quotas import BusyError, Quota
 from controlplane.kube.client import Client
@@ -31,11 +32,14 @@ from controlplane.links.handler import (
     ANSWER_SECONDS,
     CERTIFICATE,
     PATH,
+    PNG_TYPE,
     Answer,
     LinkError,
     Question,
+    TakeScreenshot,
     encode,
     read_answer,
+    read_picture,
     server_name,
 )
 from controlplane.tls.certificates import KeyPair
@@ -141,7 +145,7 @@ class HandlerClient:
         try:
             with self._reserve(namespace, node, type(question)):
                 endpoint, context = await self.find(node)
-                return await self._send(node, endpoint, context, encode(question))
+                return await self._send(endpoint, context, question)
         except BusyError as error:
             raise NotSentError(str(error)) from error
 
@@ -175,15 +179,18 @@ class HandlerClient:
         except (ValueError, ssl.SSLError, OSError) as error:
             raise NotSentError(f"cannot ask virt-handler of node {node}: {error}") from error
 
-    async def _send(self, node: str, endpoint: Endpoint, context: ssl.SSLContext, body: bytes) -> Answer:
-        handler = f"virt-handler of node {node}"
+    async def _send(self, endpoint: Endpoint, context: ssl.SSLContext, question: Question) -> Answer:
+        node = question.guest.node
+        handler, body = f"virt-handler of node {node}", encode(question)
         try:
             async with self.session.post(
                 endpoint.url(PATH), data=body, ssl=context, server_hostname=server_name(node), allow_redirects=False
             ) as response:
                 if response.status != 200:
                     raise OutcomeUnknownError(f"{handler} did not take the question (HTTP {response.status})")
-                return read_answer(await _read_bounded(response))
+                if isinstance(question, TakeScreenshot) and response.content_type == PNG_TYPE:
+                    return read_picture(await _read_bounded(response, PNG_LIMIT_BYTES))
+                return read_answer(await _read_bounded(response, ANSWER_LIMIT_BYTES))
         except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
             why = "it does not listen there, or another process does"
             raise NotSentError(f"{handler} cannot be reached at {endpoint.host}:{endpoint.port}: {why}") from error
@@ -206,11 +213,11 @@ async def _refuse_redirect(request: aiohttp.ClientRequest, send: aiohttp.ClientH
     return response
 
 
-async def _read_bounded(response: aiohttp.ClientResponse) -> bytes:
-    """Read a body. LinkError when it is longer than an answer may be."""
+async def _read_bounded(response: aiohttp.ClientResponse, limit: int) -> bytes:
+    """Read a body. LinkError when it has more bytes than the limit."""
     body = bytearray()
     async for chunk in response.content.iter_any():
         body += chunk
-        if len(body) > ANSWER_LIMIT_BYTES:
+        if len(body) > limit:
             raise LinkError("too long")
     return bytes(body)

@@ -19,7 +19,7 @@ from controlplane.api.objects.resources import VIRTUAL_MACHINE_INSTANCE, Key
 from controlplane.engine.errors import NotFound
 from controlplane.kube.access_review import User
 from controlplane.kube.client import Client
-from controlplane.links.handler import Details, Done, NotDone, Power, Verb
+from controlplane.links.handler import Details, Done, NotDone, Picture, Power, Verb
 from controlplane.virt_api.http.response import Response, conflict, failure, not_found
 from controlplane.virt_api.subresources.handler_client import (
     HandlerClient,
@@ -52,7 +52,7 @@ class PowerRequests:
                 check_dry_run(vmi, verb)
                 return Response()
             answer = await self.handlers.call(key.namespace, Power(guest, verb, options.thaw_after))
-            if isinstance(answer, Details):
+            if isinstance(answer, Details | Picture):
                 raise OutcomeUnknownError(f"virt-handler of node {guest.node} answered another question")
         except NotFound:
             return not_found(KIND, key.name)

@@ -25,11 +25,14 @@ from controlplane.http_server.websocket import NotAWebSocketError, accept_websoc
 from controlplane.links import streams
 from controlplane.links.handler import (
     CARRY_OUT_SECONDS,
+    JSON_TYPE,
     PATH,
+    PNG_TYPE,
     QUESTION_LIMIT_BYTES,
     Answer,
     LinkError,
     NotDone,
+    Picture,
     Question,
     encode,
     read_question,
@@ -132,7 +135,10 @@ class ApiEndpoint:
             parsed = read_question(await _body(request))
         except (LinkError, TimeoutError) as error:
             return web.Response(status=400, text=str(error))
-        return web.Response(body=encode(await self._handle(parsed)), content_type="application/json")
+        answer = await self._handle(parsed)
+        if isinstance(answer, Picture):
+            return web.Response(body=answer.png, content_type=PNG_TYPE)
+        return web.Response(body=encode(answer), content_type=JSON_TYPE)
 
     async def _stream(self, request: web.BaseRequest) -> web.StreamResponse:
         try:

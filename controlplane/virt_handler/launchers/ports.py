@@ -53,6 +53,8 @@ class Guest(Protocol):
 
     async def statistics(self) -> Statistics: ...
 
+    async def screenshot(self) -> bytearray: ...
+
     async def ask_agent(self, command: str, seconds: int) -> str: ...
 
     async def set_time(self, now: Callable[[], float], seconds: int) -> None: ...
@@ -171,6 +173,9 @@ class Node(Protocol):
 
     async def read_report(self, pod_uid: str) -> bytes:
         """Read the report; NotThere when there is none yet."""
+
+    async def read_console_backlog(self, pod_uid: str) -> bytes:
+        """Read the last bytes that the guest has printed on its console; NotThere when there is no log."""
 
     async def give_capabilities(self, pod_uid: str, *, with_kvm: bool) -> None:
         """Provide libvirt's capability cache, if the node has one: it saves half a second of probing QEMU."""

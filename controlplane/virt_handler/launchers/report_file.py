@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Reads the bytes of a launcher's report from an untrusted descriptor. It does not parse them.
+"""Reads the bytes of a launcher's report, or of another file, from an untrusted descriptor. It does not parse them.
 
 A read from a regular file can block for ever (/proc/kmsg, a file on a network), and cannot be cancelled. So each report
 is read in its own thread, with a deadline, and the number of threads is limited.
@@ -28,8 +28,14 @@ _SECONDS = 10.0
 class Reports:
     """Reads the reports of one node."""
 
-    def __init__(self, read: Callable[[int], bytes] | None = None, seconds: float = _SECONDS) -> None:
-        """read: reads a descriptor and closes it; it may block. seconds: timeout of each report, queueing included."""
+    def __init__(
+        self, read: Callable[[int], bytes] | None = None, seconds: float = _SECONDS, name: str = layout.REPORT
+    ) -> None:
+        """read: reads a descriptor and closes it; it may block. seconds: timeout of each report, queueing included.
+
+        name: of the file, for errors.
+        """
+        self._name = name
         self._read = read_whole if read is None else read
         self._seconds = seconds
         self._slots = asyncio.Semaphore(AT_ONCE)
@@ -41,7 +47,7 @@ class Reports:
             async with asyncio.timeout(self._seconds):
                 return await (await self._begin(descriptor))
         except TimeoutError as error:
-            raise NodeError(f"{layout.REPORT} was not read within {self._seconds:g} s") from error
+            raise NodeError(f"{self._name} was not read within {self._seconds:g} s") from error
 
     async def _begin(self, descriptor: int) -> asyncio.Future[bytes]:
         outcome: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
@@ -65,7 +71,7 @@ class Reports:
         except RuntimeError as error:
             self._slots.release()
             self._closer.add(descriptor)
-            raise NodeError(f"cannot start a thread to read {layout.REPORT}") from error
+            raise NodeError(f"cannot start a thread to read {self._name}") from error
         return outcome
 
 

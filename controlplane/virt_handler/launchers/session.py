@@ -151,6 +151,10 @@ class Session:
         """Query the guest's agent, also while an operation runs: a query changes nothing. VerbRefused, NoContact."""
         return await self.user_requests.inquire(commands)
 
+    async def take_screenshot(self) -> bytearray:
+        """Take a picture of the guest's screen, also while an operation runs. VerbRefused, NoContact."""
+        return await self.user_requests.take_screenshot()
+
     def transfer(self, vmi: VirtualMachineInstance, migration: MigrationState, writes: Writes) -> None:
         """Start to send the guest to its migration's target. That may take hours, so operations run beside it.
 

@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Executes users' requests on one launcher's guest, and queries its agent for users.
+"""Executes users' requests on one launcher's guest, queries its agent and takes its screenshot for users.
 
 vmi/user_requests.py decides which request a state allows.
 """
@@ -72,6 +72,13 @@ class UserRequests:
                 await self._freeze.freeze(thaw_after)
             case "unfreeze":
                 await self._freeze.thaw()
+
+    async def take_screenshot(self) -> bytearray:
+        """Return libvirt's picture of the guest's screen (untrusted). VerbRefused, NoContact."""
+        self._connection.require()
+        if not self._record.has_own_domain:
+            raise VerbRefused("VMI is not running")
+        return await self._connection.run_on_domain(lambda guest: guest.screenshot())
 
     async def inquire(self, commands: Sequence[str]) -> Mapping[str, str]:
         """Query the guest's agent; return the responses by command. VerbRefused, NoContact."""

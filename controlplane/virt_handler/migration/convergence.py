@@ -20,8 +20,8 @@ from typing import Protocol
 
 from controlplane.api.objects.migration_state import MigrationConfiguration
 from controlplane.domain.state import Life, State
-from controlplane.hypervisor.domain import Progress
 from controlplane.hypervisor.errors import HypervisorError
+from controlplane.hypervisor.progress import Progress
 from controlplane.virt_handler.vmi.ports import NoContact, Write
 
 log = logging.getLogger(__name__)

@@ -26,9 +26,10 @@ from controlplane.domain.migratable import most_to_send, sent_disks
 from controlplane.domain.state import Life, State
 from controlplane.engine.ports import Api, Clock
 from controlplane.hypervisor.connection import Connection, open_connection, socket_uri
-from controlplane.hypervisor.domain import Domain, Progress
+from controlplane.hypervisor.domain import Domain
 from controlplane.hypervisor.errors import HypervisorError
 from controlplane.hypervisor.migration import Options, migrate
+from controlplane.hypervisor.progress import Progress
 from controlplane.links.handler import server_name
 from controlplane.links.node.messages import MigrationChannel
 from controlplane.process.loop_thread import LoopThread

@@ -38,6 +38,7 @@ from controlplane.links.node.messages import (
     MigrationChannel,
     NetworkReady,
     NodeState,
+    OpenConsoleLog,
     Opened,
     OpenGuestSocket,
     OpenMigrationSocket,
@@ -52,6 +53,7 @@ from controlplane.links.node.messages import (
     read_from_node,
 )
 from controlplane.links.node.node_state import CurrentNodeState
+from controlplane.virt_handler.launchers.console_backlog import read_backlog
 from controlplane.virt_handler.launchers.ports import (
     LauncherSocket,
     NodeAway,
@@ -86,6 +88,7 @@ class NodeClient:
         self._connected = asyncio.Event()
         self._numbers = count(1)
         self._reports = Reports()
+        self._console_logs = Reports(read_backlog, name=layout.SERIAL_LOG_NAME)
         self._unwanted = DescriptorCloser()
         self._waiting: dict[int, asyncio.Future[tuple[Answer, int | None]]] = {}
         self._node_state = CurrentNodeState(None)
@@ -174,6 +177,11 @@ class NodeClient:
         """Read a launcher's report, up to the size limit. NodeError; NotThere when there is none yet."""
         descriptor = self._descriptor(*await self._ask(lambda number: OpenReport(number, pod_uid)))
         return await self._reports.read(descriptor)
+
+    async def read_console_backlog(self, pod_uid: str) -> bytes:
+        """Read the last bytes that a guest has printed on its console. NodeError; NotThere when there is no log."""
+        descriptor = self._descriptor(*await self._ask(lambda number: OpenConsoleLog(number, pod_uid)))
+        return await self._console_logs.read(descriptor)
 
     async def give_capabilities(self, pod_uid: str, *, with_kvm: bool) -> None:
         """Wait for a launcher's directory and put libvirt's capability cache there. NodeError."""

@@ -8,10 +8,13 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 
+from controlplane.domain.layout import CONSOLE_BACKLOG_BYTES
 from controlplane.links.relay import Close, SocketEnd
 from controlplane.links.streams import CHUNK_BYTES, INPUT_SECONDS
 from controlplane.process.fd_passing import refuse_descriptors
+from controlplane.virt_handler.launchers.console_backlog import without_repetition
 
 CONNECT_SECONDS = 5.0
 _PAUSE_SECONDS = 0.05
@@ -30,6 +33,18 @@ class Device(SocketEnd):
         """explain: says why QEMU has closed the device."""
         super().__init__(reader, writer, stall_seconds)
         self._explain = explain
+        self._first: list[bytes] = []
+
+    async def begin_with(self, backlog: bytes) -> None:
+        """Begin with a backlog that was read after the device was connected."""
+        early = b""
+        with suppress(TimeoutError, OSError):  # nothing has come yet; `receive` reports errors
+            async with asyncio.timeout(0):
+                early = await self._reader.read(CONSOLE_BACKLOG_BYTES)
+        self._first = [part for part in (backlog, without_repetition(backlog, early)) if part]
+
+    async def receive(self) -> bytes | Close:
+        return self._first.pop(0) if self._first else await super().receive()
 
     async def explain_end(self, *, is_reset: bool) -> Close:
         del is_reset  # QEMU ends in either way

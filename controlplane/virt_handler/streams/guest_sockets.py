@@ -10,9 +10,11 @@ launchers/of_guest.py.
 from __future__ import annotations
 
 import asyncio
+import logging
 from typing import Protocol
 
 from controlplane.api.objects.decode import readable_vmi
+from controlplane.api.objects.pod import sanitize
 from controlplane.engine.ports import Cache
 from controlplane.links.handler import Guest, NotDone, bounded_text
 from controlplane.links.node.messages import GuestDevice
@@ -21,8 +23,12 @@ from controlplane.links.streams import ENDED, MOVED, REPLACED, OpenStream
 from controlplane.virt_handler.launchers.of_guest import Launchers, LauncherSession, absent, find_session
 from controlplane.virt_handler.launchers.ports import LauncherSocket, NodeError
 
+log = logging.getLogger(__name__)
+
 SOCKET_SECONDS = 10.0
 """How long to wait for a socket, which QEMU makes when it starts."""
+BACKLOG_SECONDS = 2.0
+"""How long to wait for the log of a console. Meanwhile nobody reads the console, and its guest may wait."""
 NAMES: dict[GuestDevice, str] = {"serial": "serial console", "vnc": "graphics device"}
 
 
@@ -36,6 +42,9 @@ class StreamRefused(Exception):
 
 class Node(Protocol):
     async def open_guest_socket(self, pod_uid: str, device: GuestDevice) -> LauncherSocket:
+        """NodeError."""
+
+    async def read_console_backlog(self, pod_uid: str) -> bytes:
         """NodeError."""
 
 
@@ -63,6 +72,18 @@ class GuestSockets:
                 f"the guest's {device} was not there within {SOCKET_SECONDS:.0f} s: its QEMU has not started, or ended"
             )
             raise StreamRefused(NotDone("refused", text)) from error
+
+    async def read_backlog(self, guest: Guest) -> bytes:
+        """Return the last bytes that a guest has printed on its console; none if they cannot be read."""
+        if find_session(self._node_name, self._launchers, guest) is None:
+            return b""
+        try:
+            async with asyncio.timeout(BACKLOG_SECONDS):
+                return await self._node.read_console_backlog(guest.pod_uid)
+        except (NodeError, TimeoutError) as error:
+            reason = sanitize(str(error)) or f"it was not read within {BACKLOG_SECONDS:g} s"
+            log.warning("a console begins without its backlog", extra={"pod": guest.pod_uid, "error": reason})
+            return b""
 
     async def explain_end(self, guest: Guest) -> Close:
         """Say why QEMU has closed a device: by the launcher's Pod, and by the VMI in the cache."""

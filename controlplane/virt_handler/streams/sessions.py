@@ -53,6 +53,8 @@ class Sockets(Protocol):
     async def open(self, opening: OpenStream) -> LauncherSocket:
         """StreamRefused."""
 
+    async def read_backlog(self, guest: Guest) -> bytes: ...
+
     async def explain_end(self, guest: Guest) -> Close: ...
 
 
@@ -155,6 +157,8 @@ class StreamSessions:
         began, transferred, end = time.monotonic(), Transferred(), Close(LOST, "virt-handler ends")
         try:
             await session.websocket.send_str(encode(StreamOpened()))
+            if session.opening.with_backlog and session.opening.device == "serial":
+                await device.begin_with(await self._home(self._sockets.read_backlog(session.opening.guest)))
             end = await relay(session.websocket, device, session.end, transferred)
             return end
         finally:

@@ -3,9 +3,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Copies the serial console's log to standard output, for `kubectl logs`. It never blocks.
 
-QEMU appends to a file, which cannot stall a guest. Bytes that are copied or dropped are freed (hole_punching), so the
-file stays small. Standard output is a pipe whose reader may stop: output that does not fit is dropped, and a line says
-how much. The guest controls the bytes, so escapes and other control characters are removed.
+QEMU appends to a file, which cannot stall a guest. Bytes that are copied or dropped are freed (hole_punching), but for
+the last ones, with which console sessions begin. So the file stays small. Standard output is a pipe whose reader may
+stop: output that does not fit is dropped, and a line says how much. The guest controls the bytes, so escapes and other
+control characters are removed.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import os
 import re
 from dataclasses import dataclass, field
 
+from controlplane.domain.layout import CONSOLE_BACKLOG_BYTES
 from controlplane.virt_launcher.logs.hole_punching import free_range
 
 LINE_LIMIT = 4096
@@ -112,10 +114,11 @@ class ConsoleCopy:
         self._position += len(data)
         self._output.write(self._cleaner.feed(data) if data else b"")
         self._skip_backlog(_BACKLOG_BYTES)
-        if self._position - self._freed >= _FREED_BYTES:
+        unneeded = self._position - CONSOLE_BACKLOG_BYTES
+        if unneeded - self._freed >= _FREED_BYTES:
             with contextlib.suppress(OSError):  # no holes on this file system; the emptyDir's limit remains
-                free_range(self._descriptor, self._freed, self._position - self._freed)
-            self._freed = self._position
+                free_range(self._descriptor, self._freed, unneeded - self._freed)
+            self._freed = unneeded
         return len(data)
 
     @property

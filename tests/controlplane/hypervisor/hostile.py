@@ -24,14 +24,14 @@ from pathlib import Path
 import libvirt
 
 PROGRAM, QEMU, KEEPALIVE = 0x20008086, 0x20008087, 0x6B656570
-CALL, REPLY, EVENT = 0, 1, 2
+CALL, REPLY, EVENT, STREAM = 0, 1, 2, 3
 OPEN, CLOSE, DEFINE, XML, LOOKUP, RESUME, FEATURE, AUTHENTICATE = 1, 2, 11, 14, 23, 28, 60, 66
-VERSION, START, STATE, DESTROY, SHUT_DOWN = 157, 196, 212, 234, 258
+VERSION, START, SCREENSHOT, STATE, DESTROY, SHUT_DOWN = 157, 196, 211, 212, 234, 258
 REGISTER, DEREGISTER, LIFECYCLE, WATCH, UNWATCH = 316, 317, 318, 360, 361
 
 _HEADER = struct.Struct(">IIIiiIi")
 _SHUT_OFF, _STARTED = 5, 2
-_FAILED = 1
+_FAILED, _CONTINUES = 1, 2
 
 
 def string(text: bytes) -> bytes:
@@ -45,9 +45,16 @@ DOMAIN = string(b"web") + b"u" * 16 + struct.pack(">i", -1)
 FIT_XML = b"<domain type='qemu'><name>web</name><os><type machine='q35'>hvm</type></os></domain>"
 
 
-def message(procedure: int, kind: int, serial: int, payload: bytes, program: int = PROGRAM) -> bytes:
+def message(
+    procedure: int, kind: int, serial: int, payload: bytes, program: int = PROGRAM, *, status: int = 0
+) -> bytes:
     """Frame a message."""
-    return _HEADER.pack(_HEADER.size + len(payload), program, 1, procedure, kind, serial, 0) + payload
+    return _HEADER.pack(_HEADER.size + len(payload), program, 1, procedure, kind, serial, status) + payload
+
+
+def part(serial: int, data: bytes) -> bytes:
+    """Frame a part of a screenshot's stream; no data for its end."""
+    return message(SCREENSHOT, STREAM, serial, data, status=_CONTINUES)
 
 
 EVENT_OF_START = message(LIFECYCLE, EVENT, 0, struct.pack(">i", 1) + DOMAIN + struct.pack(">ii", _STARTED, 0))
@@ -70,11 +77,13 @@ class Caller:
 
     def __init__(self, transport: socket.socket) -> None:
         self.transport = transport
+        self.kind = CALL
+        """Of the last message."""
 
     def receive(self) -> tuple[int, int, int]:
         """Wait for a message and return its program, procedure and serial. Raises EOFError when the connection ends."""
         (length,) = struct.unpack(">I", self._read(4))
-        program, _version, procedure, _kind, serial, _status = struct.unpack(">IIiiIi", self._read(length - 4)[:24])
+        program, _version, procedure, self.kind, serial, _status = struct.unpack(">IIiiIi", self._read(length - 4)[:24])
         return program, procedure, serial
 
     def answer(self, program: int, procedure: int, serial: int) -> None:
@@ -257,6 +266,43 @@ def describe(xml: bytes) -> Behaviour:
         return True
 
     return behave
+
+
+def screenshot(send: Callable[[Caller, int], None]) -> Behaviour:
+    """Answer calls for a screenshot like a regular libvirtd, but for the stream: `send` sends it, with this serial.
+
+    A client that ends the stream gets an answer.
+    """
+
+    def behave(caller: Caller, program: int, procedure: int, serial: int) -> bool:
+        if (program, procedure) != (PROGRAM, SCREENSHOT):
+            return False
+        if caller.kind == STREAM:
+            caller.transport.sendall(message(SCREENSHOT, STREAM, serial, b""))
+        else:
+            mime = OPTIONAL + string(b"image/x-portable-pixmap")
+            caller.transport.sendall(message(SCREENSHOT, REPLY, serial, mime))
+            send(caller, serial)
+        return True
+
+    return behave
+
+
+def show(*parts: bytes) -> Behaviour:
+    """Show a picture in these parts."""
+    return screenshot(
+        lambda caller, serial: caller.transport.sendall(b"".join(part(serial, data) for data in (*parts, b"")))
+    )
+
+
+show_endlessly = screenshot(lambda caller, serial: pour(caller, part(serial, bytes(200 << 10))))
+
+
+@screenshot
+def show_a_part(caller: Caller, serial: int) -> None:
+    """Show the beginning of a picture, and nothing more."""
+    caller.transport.sendall(part(serial, b"P6\n"))
+    caller.hear_out()
 
 
 NOT_TEXT = b"w\xff\xfe"

@@ -194,6 +194,38 @@ async def test_other_messages_than_answers_and_events_close_an_open_connection(b
     assert between.refused
 
 
+PART = hostile.part(1, bytes(262_120))
+
+
+async def test_a_part_of_a_screenshot_passes_while_one_is_taken(between: Between) -> None:
+    between.message_filter.open()
+    with between.message_filter.stream_allowed():
+        sending = asyncio.create_task(asyncio.to_thread(between.other.sendall, PART + PING))
+        assert await between.read_all(len(PART + PING)) == PART + PING
+        await sending
+    assert not between.refused
+    between.other.sendall(PART[:1000])
+    assert await between.read(1000) == b""
+    assert between.refused
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        pytest.param(hostile.part(1, bytes((256 << 10) + 1)), id="longer than libvirtd sends"),
+        pytest.param(message(hostile.STATE, hostile.STREAM, 1, b""), id="of another call"),
+        pytest.param(message(hostile.SCREENSHOT, hostile.STREAM, 1, b"", hostile.QEMU), id="of another program"),
+        pytest.param(message(hostile.SCREENSHOT, 6, 1, b""), id="a hole"),
+    ],
+)
+async def test_other_parts_of_streams_close_the_connection_meanwhile(between: Between, data: bytes) -> None:
+    between.message_filter.open()
+    with between.message_filter.stream_allowed():
+        between.other.sendall(data[:4096])
+        assert await between.read(1000) == b""
+    assert between.refused
+
+
 async def test_the_filter_does_not_read_for_a_peer_that_does_not_read(between: Between) -> None:
     between.message_filter.open()
     between.other.setblocking(False)

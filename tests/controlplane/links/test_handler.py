@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import pytest
 
+from controlplane.domain.screenshot import PNG_LIMIT_BYTES, PNG_SIGNATURE
 from controlplane.links.handler import (
     ANSWER_LIMIT_BYTES,
     Answer,
@@ -14,10 +15,12 @@ from controlplane.links.handler import (
     Guest,
     LinkError,
     NotDone,
+    Picture,
     Power,
     bounded_text,
     encode,
     read_answer,
+    read_picture,
     read_question,
     server_name,
 )
@@ -36,6 +39,13 @@ def test_an_answer_is_read_back_unchanged(answer: Answer) -> None:
 def test_a_too_long_answer_is_refused() -> None:
     with pytest.raises(LinkError, match="more than"):
         read_answer(b'{"type":"Done"}' + b" " * ANSWER_LIMIT_BYTES)
+
+
+def test_a_picture_is_a_png_of_limited_size() -> None:
+    assert read_picture(PNG_SIGNATURE) == Picture(PNG_SIGNATURE)
+    for data in (b"", b"GIF89a", PNG_SIGNATURE + bytes(PNG_LIMIT_BYTES)):
+        with pytest.raises(LinkError, match="not a PNG"):
+            read_picture(data)
 
 
 @pytest.mark.parametrize("node", ["node-1", "10.0.0.7", "n" * 253])

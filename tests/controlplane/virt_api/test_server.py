@@ -211,13 +211,13 @@ async def test_failures_are_status_objects(served: Served, proxy: KeyPair) -> No
 
 
 async def test_an_unimplemented_subresource_is_named_after_authorization(served: Served, proxy: KeyPair) -> None:
-    path = START.replace("virtualmachines/web/start", "virtualmachineinstances/web/vnc/screenshot")
+    path = START.replace("virtualmachines/web/start", "virtualmachineinstances/web/sev/fetchcertchain")
 
     code, status = await served.call("GET", path, pair=proxy, headers=USER)
 
     assert code == 501
-    assert status["message"] == "virtualmachineinstances/vnc/screenshot is not implemented by this control plane"
-    assert served.reviews[0]["resourceAttributes"]["subresource"] == "vnc/screenshot"
+    assert status["message"] == "virtualmachineinstances/sev/fetchcertchain is not implemented by this control plane"
+    assert served.reviews[0]["resourceAttributes"]["subresource"] == "sev/fetchcertchain"
 
 
 @pytest.mark.parametrize("headers", [{}, {"X-Remote-User": "jane"}, {**USER, "X-Remote-Extra-%ff": "1"}], ids=str)

@@ -135,6 +135,7 @@ class FakeGuest:
         """How often its XML was read."""
         self.agent: FakeAgent | None = None
         self.counters: Statistics | HypervisorError = Statistics({"cpu.time": 1})
+        self.screen: bytes | None = b"P6\n1 1\n255\n\0\0\0"
         self.times: list[float] = []
         """What its clock was set to."""
 
@@ -209,6 +210,11 @@ class FakeGuest:
         if isinstance(self.counters, HypervisorError):
             raise self.counters
         return self.counters
+
+    async def screenshot(self) -> bytearray:
+        if self.screen is None:
+            raise WrongState("cannot take a screenshot: no screens")
+        return bytearray(self.screen)
 
     async def ask_agent(self, command: str, seconds: int) -> str:
         if self.agent is None:

@@ -20,7 +20,7 @@ STREAMS = {
     "virtualmachineinstances/console",
     "virtualmachineinstances/vnc",
 }
-READ = {*GUEST_INFO, *STREAMS, "virtualmachines/expand-spec"}
+READ = {*GUEST_INFO, *STREAMS, "virtualmachineinstances/vnc/screenshot", "virtualmachines/expand-spec"}
 
 
 def fetch(path: str) -> Any:

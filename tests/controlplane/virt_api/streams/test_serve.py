@@ -144,6 +144,19 @@ async def test_a_long_output_and_input_arrive_whole(stage: Streaming) -> None:
 
 
 @pytest.mark.parametrize(
+    ("path", "is_wanted"),
+    [("console?backlog=true", True), ("console?backlog=false", False), ("console", False), ("vnc?backlog=true", False)],
+)
+async def test_a_console_may_begin_with_its_backlog(stage: Streaming, path: str, is_wanted: bool) -> None:
+    stage.put_vmi()
+    stage.sockets.printed = b"login: "
+    async with stage.stream(path) as websocket:
+        assert [opening.with_backlog for opening in stage.sockets.openings] == [is_wanted]
+        if is_wanted:
+            assert await websocket.receive_bytes() == b"login: "
+
+
+@pytest.mark.parametrize(
     ("query", "keep"), [("", False), ("?preserveSession=true", True), ("?preserveSession=x", False)]
 )
 async def test_a_screen_may_keep_the_existing_session(stage: Streaming, query: str, keep: bool) -> None:

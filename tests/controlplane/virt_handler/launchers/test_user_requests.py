@@ -195,6 +195,22 @@ async def test_a_request_without_a_connection_fails(up: Up) -> None:
         await up.request("reset")
     with pytest.raises(NoContact, match="not connected"):
         await up.session.inquire(["guest-info"])
+    with pytest.raises(NoContact, match="not connected"):
+        await up.session.take_screenshot()
+
+
+async def test_only_our_guests_screen_is_seen_also_while_it_is_paused(up: Up) -> None:
+    up.guest.life = BY_USER
+    assert await up.session.take_screenshot() == up.guest.screen
+    up.guest.screen = None
+    with pytest.raises(VerbRefused, match="no screens"):
+        await up.session.take_screenshot()
+    await up.define(domain_text().replace(VMI_UID, "f" * 36))
+    up.session.connection.domain.begin()
+    up.session.record.publish(observed=None)
+    await up.look()
+    with pytest.raises(VerbRefused, match="VMI is not running"):
+        await up.session.take_screenshot()
 
 
 async def test_only_our_guests_agent_is_queried(up: Up) -> None:

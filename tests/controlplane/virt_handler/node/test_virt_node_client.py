@@ -114,6 +114,19 @@ async def test_a_report_is_read(pair: Pair) -> None:
     assert b"container_disks" in await pair.client.read_report(POD_UID)
 
 
+async def test_the_end_of_a_console_log_is_read(pair: Pair) -> None:
+    pair.files.make_directory()
+    log = pair.files.run / layout.SERIAL_LOG_NAME
+    with pytest.raises(NotThere):
+        await pair.client.read_console_backlog(POD_UID)
+    log.write_bytes(b"login: ")
+    assert await pair.client.read_console_backlog(POD_UID) == b"login: "
+    log.unlink()
+    log.symlink_to("/etc/hostname")
+    with pytest.raises(Refused):
+        await pair.client.read_console_backlog(POD_UID)
+
+
 async def test_a_network_is_set_up(pair: Pair) -> None:
     wanted = Masquerade("10.0.2.0/24")
     assert await pair.client.set_up_network(POD_UID, wanted) == ETH0

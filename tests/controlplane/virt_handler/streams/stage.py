@@ -14,6 +14,7 @@ from controlplane.links.relay import Close
 from controlplane.links.streams import ENDED, OpenStream
 from controlplane.virt_handler.launchers.ports import LauncherSocket
 from controlplane.virt_handler.streams.guest_sockets import StreamRefused
+from tests.controlplane.virt_handler.fakes import until
 
 GUEST = Guest("node-1", "vmi-uid", "pod-1")
 
@@ -62,6 +63,9 @@ class NoStreams:
     async def open(self, opening: OpenStream) -> LauncherSocket:
         raise StreamRefused(NotDone("absent", f"no guest {opening.guest}"))
 
+    async def read_backlog(self, guest: Guest) -> bytes:
+        raise AssertionError(guest)
+
     async def explain_end(self, guest: Guest) -> Close:
         raise AssertionError(guest)
 
@@ -74,12 +78,22 @@ class DeviceSockets:
         self.openings: list[OpenStream] = []
         self.refusal: StreamRefused | None = None
         self.end = Close(ENDED, "the guest has stopped")
+        self.printed = b""
+        """What the guest has printed so far; it prints `printing` while that is read."""
+        self.printing = b""
 
     async def open(self, opening: OpenStream) -> LauncherSocket:
         self.openings.append(opening)
         if self.refusal is not None:
             raise self.refusal
         return LauncherSocket(os.open(self._device.path, os.O_PATH))
+
+    async def read_backlog(self, guest: Guest) -> bytes:
+        assert guest == GUEST
+        await until(lambda: bool(self._device.connections), "the connection to the device")
+        self._device.write(self.printing)
+        await self._device.writer.drain()
+        return self.printed + self.printing
 
     async def explain_end(self, guest: Guest) -> Close:
         assert guest == GUEST

@@ -56,6 +56,12 @@ class Stage:
             raise self.error
         return LauncherSocket(7)
 
+    async def read_console_backlog(self, pod_uid: str) -> bytes:
+        self.asked.append((pod_uid, "serial"))
+        if self.error is not None:
+            raise self.error
+        return b"login: "
+
     async def open(self, guest: Guest = GUEST, device: GuestDevice = "serial") -> LauncherSocket:
         return await self.sockets.open(OpenStream(guest, device, "jane"))
 
@@ -113,6 +119,20 @@ async def test_a_socket_that_does_not_appear_is_refused(monkeypatch: pytest.Monk
     with pytest.raises(StreamRefused, match="graphics device was not there within") as refused:
         await stage.open(device="vnc")
     assert refused.value.answer.kind == "refused"
+
+
+async def test_the_backlog_is_that_of_the_named_guest() -> None:
+    stage = Stage()
+    assert await stage.sockets.read_backlog(GUEST) == b"login: "
+    assert await stage.sockets.read_backlog(Guest(NODE, "another", POD_UID)) == b""
+    assert stage.asked == [(POD_UID, "serial")]
+
+
+async def test_a_backlog_that_cannot_be_read_is_left_out_and_logged(caplog: pytest.LogCaptureFixture) -> None:
+    stage = Stage()
+    stage.error = NodeError("serial0.log is a link")
+    assert await stage.sockets.read_backlog(GUEST) == b""
+    assert "a console begins without its backlog" in caplog.messages
 
 
 async def test_the_end_of_a_stream_names_where_the_guest_is() -> None:

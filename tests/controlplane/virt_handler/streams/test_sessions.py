@@ -111,6 +111,20 @@ async def test_bytes_go_both_ways_unchanged(stage: Stage) -> None:
     assert stage.sockets.openings == [OPENING]
 
 
+async def test_a_console_begins_with_its_backlog_without_gap_and_repetition(stage: Stage) -> None:
+    stage.sockets.printed, stage.sockets.printing = b"booting\r\n", b"login: "
+    async with stage.stream(OpenStream(GUEST, "serial", "jane", with_backlog=True)) as websocket:
+        assert await websocket.receive_bytes() == b"booting\r\nlogin: ", "one message"
+        stage.device.write(b"root")
+        assert await websocket.receive_bytes() == b"root"
+
+
+async def test_a_console_without_a_backlog_begins_with_what_comes(stage: Stage) -> None:
+    async with stage.stream(OpenStream(GUEST, "serial", "jane", with_backlog=True)) as websocket:
+        stage.device.write(b"login: ")
+        assert await websocket.receive_bytes() == b"login: "
+
+
 async def test_a_closed_stream_disconnects_the_device(stage: Stage) -> None:
     """A guest blocks on a console that is connected and that nobody reads."""
     async with stage.stream():

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from controlplane.domain.layout import CONSOLE_BACKLOG_BYTES
 from controlplane.virt_launcher.logs import console
 from controlplane.virt_launcher.logs.console import FINISH_BYTES, LINE_LIMIT, ConsoleCopy, LineCleaner, Output
 
@@ -108,6 +109,31 @@ def test_copied_bytes_take_no_space_in_the_log(tmp_path: Path, pipe: tuple[int, 
     assert status.st_blocks * 512 < 400_000
 
 
+class Collected(Output):
+    """An output with a reader that takes everything."""
+
+    def __init__(self) -> None:
+        self.data = b""
+
+    def write(self, data: bytes) -> None:
+        self.data += data
+
+
+def test_the_last_bytes_stay_in_the_file_for_console_sessions(tmp_path: Path) -> None:
+    log, output = tmp_path / "serial.log", Collected()
+    log.touch()
+    copy = ConsoleCopy(str(log), output)
+    for _unused in range(20):
+        with log.open("ab") as file:
+            file.write(b"y" * 65535 + b"\n")
+        while copy.copy():
+            pass
+        kept = log.read_bytes()[-CONSOLE_BACKLOG_BYTES:]
+        assert kept == b"y" * 65535 + b"\n"
+    copy.close()
+    assert log.stat().st_blocks * 512 < 10 * 65536
+
+
 def test_a_guest_that_writes_faster_than_the_copy_loses_the_oldest_lines(tmp_path: Path, pipe: tuple[int, int]) -> None:
     read, write = pipe
     log = tmp_path / "serial.log"
@@ -117,16 +143,6 @@ def test_a_guest_that_writes_faster_than_the_copy_loses_the_oldest_lines(tmp_pat
     copy.close()
     assert log.stat().st_blocks * 512 < 9 << 20
     assert b"old\n" in os.read(read, 1 << 20)
-
-
-class Collected(Output):
-    """An output with a reader that takes everything."""
-
-    def __init__(self) -> None:
-        self.data = b""
-
-    def write(self, data: bytes) -> None:
-        self.data += data
 
 
 def test_a_guest_that_the_copy_keeps_up_with_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
