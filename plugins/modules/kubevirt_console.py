@@ -44,7 +44,7 @@ options:
   steps:
     description:
       - What to do, in this order. The task fails at the first step that does not succeed, and shows the last lines of the guest.
-      - Only output that comes after the console was opened is seen. To get a prompt that was printed before, send an empty line.
+      - To get a prompt that was printed before, send an empty line.
     type: list
     elements: dict
     suboptions:
@@ -72,6 +72,15 @@ options:
           - Seconds to wait for O(steps[].expect).
         type: int
         default: 60
+  backlog:
+    description:
+      - Whether a first step that sends nothing also sees what the guest has printed before the console was opened, the last 64 KiB.
+        So the task need not be there when it is printed. It may be from before a reboot of the guest.
+      - After a migration it is what was printed since then.
+      - If the first step sends something, or with KubeVirt's own control plane, which keeps no backlog, only output that comes after
+        the console was opened is seen.
+    type: bool
+    default: true
   log_lines:
     description:
       - Return this many of the last lines that the guest has printed, at most 64 KiB.
@@ -118,6 +127,15 @@ EXAMPLES = r"""
       - expect: "login:"
         timeout: 300
 
+- name: Wait for the next boot, whatever was printed before
+  virtops.kubevirt.kubevirt_console:
+    name: web
+    namespace: default
+    backlog: false
+    steps:
+      - expect: "login:"
+        timeout: 300
+
 - name: Read the last lines of the console without opening it
   virtops.kubevirt.kubevirt_console:
     name: web
@@ -127,7 +145,9 @@ EXAMPLES = r"""
 
 RETURN = r"""
 transcript:
-  description: What the guest has printed since the console was opened, the last 64 KiB, without escape sequences.
+  description:
+    - What the guest has printed since the console was opened, with O(backlog) also before, as far as the steps have read it. The
+      last 64 KiB, without escape sequences.
   returned: success, and failure of a step
   type: str
   sample: "web login: "

@@ -79,7 +79,7 @@ def conditions(result: Result) -> set[str]:
     }
 
 
-def test_the_guest_of_an_instance_is_operated(task: Task) -> None:
+def test_the_guest_of_an_instance_is_operated(task: Task, tmp_path: Path) -> None:
     bare = {"name": "bare", **WAIT}
     created = task("kubevirt_vmi", **{**WEB, **bare}, start_paused=True)
     assert changed(created)
@@ -101,6 +101,12 @@ def test_the_guest_of_an_instance_is_operated(task: Task) -> None:
     assert any("login:" in line for line in console["log"])
     missed = task("kubevirt_vmi", name="bare", wait=True, wait_timeout=1, wait_condition={"type": "Missing"})
     assert missed["msg"].endswith("\n".join(("; the last lines on its console:", *missed["console"])))
+
+    assert not changed(task("kubevirt_console", name="bare", steps=[{"expect": "login:"}])), "printed before"
+    dest = tmp_path / "bare.png"
+    screen = task("kubevirt_screenshot", name="bare", dest=str(dest), mode="0600")
+    assert changed(screen)
+    assert (screen["size"], screen["width"] > 0) == (dest.stat().st_size, True)
 
     frozen = task("kubevirt_vmi", **bare, state="frozen", unfreeze_timeout=60)
     assert (changed(frozen), frozen["result"]["status"]["fsFreezeStatus"]) == (True, "frozen")

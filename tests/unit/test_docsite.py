@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 import yaml
+from ansible.module_utils.basic import FILE_COMMON_ARGUMENTS
 
 from tests.sanity import docsite
 
@@ -43,7 +44,10 @@ def options(module: str) -> set[str]:
     for text in ((ROOT / f"plugins/{name}.py").read_text() for name in names):
         matches = re.search(r'DOCUMENTATION = r"""\n(.*?)"""', text, re.DOTALL)
         assert matches
-        known |= set(yaml.safe_load(matches.group(1))["options"])
+        documentation = yaml.safe_load(matches.group(1))
+        known |= set(documentation["options"])
+        if "ansible.builtin.files" in documentation.get("extends_documentation_fragment", ()):
+            known |= set(FILE_COMMON_ARGUMENTS)
     return known
 
 

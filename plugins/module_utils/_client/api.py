@@ -143,6 +143,12 @@ class Api:
         status, response = self.transport.request("GET", resource.path(name, subresource), body)
         return _expect_object(f"read {subresource} of {resource.title(name)}", status, response)
 
+    def download(self, resource: Resource, name: str, subresource: str, accept: str) -> bytes:
+        """Return the body of a subresource that is not JSON. accept: its content type; the server may send another."""
+        response = self.transport.request("GET", resource.path(name, subresource), accept=accept)
+        body: bytes = expect(f"read {subresource} of {resource.title(name)}", *response)
+        return body
+
     def version(self) -> str:
         """Return the server's version, or "" if it reports none."""
         return str(

@@ -36,7 +36,7 @@ class VirtModule(AnsibleModule):
 
     def _load_params(self) -> None:
         super()._load_params()
-        self.argument_spec = self._whole_spec
+        self.argument_spec = {**self.argument_spec, **self._whole_spec}  # Ansible may have added options for files
         self.no_log_values.update(redact.secrets_in_arguments(self.params, self.argument_spec))
         wrong = misshapen(self.argument_spec, self.params)
         if wrong:  # Ansible's own check would end in a TypeError that names no option

@@ -26,6 +26,7 @@ from .deadline import Response, Timeouts
 from .endpoint import Endpoint
 from .errors import Silent, TimeIsUp, Unavailable, cut
 
+JSON = "application/json"
 TIMEOUT_SECONDS = 30
 """Timeout of one attempt, from the first byte sent to the last byte read."""
 ANSWER_LIMIT = 64 << 20
@@ -75,9 +76,12 @@ class Transport:
             self._connection = None
 
     def request(
-        self, method: str, target: str, body: Any = None, content_type: str = "application/json"
+        self, method: str, target: str, body: Any = None, content_type: str = JSON, *, accept: str = JSON
     ) -> tuple[int, Any]:
-        """Return status and decoded JSON: None without a body, the text of a refusal that is not JSON."""
+        """Return status and decoded JSON: None without a body, the text of a refusal that is not JSON.
+
+        accept: the content type of a success; if it is not JSON, its body is returned as bytes.
+        """
         payload = None if body is None else json.dumps(body, separators=(",", ":")).encode()
         silences = 0
         for pause in (*PAUSES_SECONDS, None):
@@ -86,7 +90,7 @@ class Transport:
             if method == "GET":  # a write may wait long for admission webhooks
                 seconds = min(seconds, ANSWER_SECONDS[silences])
             try:
-                response = self._send(method, target, payload, self._headers(content_type, payload), seconds)
+                response = self._send(method, target, payload, self._headers(content_type, payload, accept), seconds)
                 self._within.until = deadline
                 raw = self._read(response, deadline)
             except Unavailable as error:
@@ -103,6 +107,8 @@ class Transport:
                 if failure is not None:
                     raise failure
                 break
+        if accept != JSON and response.status == 200:
+            return 200, raw
         return response.status, self._decoded(response, raw)
 
     def ask(
@@ -206,8 +212,11 @@ class Transport:
             return f"http://{self._url.netloc}{whole}"
         return whole
 
-    def _headers(self, content_type: str = "", payload: bytes | None = None) -> list[tuple[str, str]]:
-        headers = [("Accept", "application/json"), ("User-Agent", self._endpoint.user_agent)]
+    def _headers(
+        self, content_type: str = "", payload: bytes | None = None, accept: str = JSON
+    ) -> list[tuple[str, str]]:
+        accepted = accept if accept == JSON else f"{accept}, {JSON}, */*"  # refusals are JSON or text
+        headers = [("Accept", accepted), ("User-Agent", self._endpoint.user_agent)]
         headers += self._endpoint.headers.items()
         headers += [("Impersonate-Group", group) for group in self._endpoint.groups]
         if payload is not None:

@@ -9,10 +9,11 @@ import base64
 import hashlib
 import os
 import socket
+from collections.abc import Mapping
 from io import BufferedReader
 from typing import Any, NamedTuple
 
-from . import streams
+from . import paths, streams
 from .api import Api, Resource, expect
 from .errors import Unavailable
 from .transport import Transport
@@ -34,10 +35,19 @@ class WebSocket(NamedTuple):
         self.socket.close()
 
 
-def opened(api: Api, resource: Resource, name: str, subresource: str, protocol: str) -> WebSocket:
+def opened(
+    api: Api,
+    resource: Resource,
+    name: str,
+    subresource: str,
+    protocol: str,
+    *,
+    query: Mapping[str, object] | None = None,
+) -> WebSocket:
     """Open a stream of an object (console, VNC, a port). The caller closes it."""
     attempt = f"open {subresource} of {resource.title(name)}"
-    status, result = upgrade(api.transport, resource.path(name, subresource), protocol, attempt)
+    target = paths.with_query(resource.path(name, subresource), query or {})
+    status, result = upgrade(api.transport, target, protocol, attempt)
     stream: WebSocket = result if status == 101 else expect(attempt, status, result)
     return stream
 

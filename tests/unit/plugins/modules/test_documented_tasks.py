@@ -13,8 +13,9 @@ from typing import Any
 
 import pytest
 import yaml
+from ansible.module_utils.basic import FILE_COMMON_ARGUMENTS
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
-from ansible_collections.virtops.kubevirt.plugins.module_utils._console import console
+from ansible_collections.virtops.kubevirt.plugins.module_utils._console import console, screenshot
 from ansible_collections.virtops.kubevirt.plugins.module_utils._migration import argspec as migration_argspec
 from ansible_collections.virtops.kubevirt.plugins.module_utils._port_forward import task as port_forward
 from ansible_collections.virtops.kubevirt.plugins.module_utils._service import ensure
@@ -31,6 +32,7 @@ SPECS = {
     "kubevirt_service": ensure.argument_spec(),
     "kubevirt_console": console.argument_spec(),
     "kubevirt_port_forward": port_forward.argument_spec(),
+    "kubevirt_screenshot": {**screenshot.argument_spec(), **FILE_COMMON_ARGUMENTS},
     "kubevirt_migration": migration_argspec.migration_spec(),
     "kubevirt_vm_info": info_argspec.info_spec(),
     "kubevirt_vmi_info": info_argspec.vmi_info_spec(),

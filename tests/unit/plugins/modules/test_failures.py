@@ -38,9 +38,13 @@ TASKS: dict[str, dict[str, Any]] = {
     "kubevirt_control_plane_info": {},
     "kubevirt_console": {**WEB, "steps": [{"send": "uptime"}]},
     "kubevirt_port_forward": {**WEB, "port": 80, "local_port": a_free_port()},
+    "kubevirt_screenshot": {**WEB, "dest": "/tmp/virtops-never-written.png"},
 }
 """One for each module that uses an API server."""
-NOT_WAITING = ("kubevirt_service", "kubevirt_control_plane_info", "kubevirt_console", "kubevirt_port_forward")
+NOT_WAITING = (
+    *("kubevirt_service", "kubevirt_control_plane_info", "kubevirt_console", "kubevirt_port_forward"),
+    "kubevirt_screenshot",
+)
 WAITING = [name for name in TASKS if name not in NOT_WAITING]
 REFUSAL = {"status", "server_reason", "causes"}
 

@@ -14,11 +14,12 @@ from typing import Any
 
 import pytest
 import yaml
+from ansible.module_utils.basic import FILE_COMMON_ARGUMENTS
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible_collections.virtops.kubevirt.plugins.doc_fragments import machine, read
 from ansible_collections.virtops.kubevirt.plugins.module_utils._client.argspec import auth_argument_spec
 from ansible_collections.virtops.kubevirt.plugins.module_utils._client.frame import documented
-from ansible_collections.virtops.kubevirt.plugins.module_utils._console import console
+from ansible_collections.virtops.kubevirt.plugins.module_utils._console import console, screenshot
 from ansible_collections.virtops.kubevirt.plugins.module_utils._migration import argspec as migration_argspec
 from ansible_collections.virtops.kubevirt.plugins.module_utils._port_forward import task as port_forward
 from ansible_collections.virtops.kubevirt.plugins.module_utils._service import ensure
@@ -33,6 +34,7 @@ from ansible_collections.virtops.kubevirt.plugins.modules import (
     kubevirt_port_forward,
     kubevirt_replicaset,
     kubevirt_replicaset_info,
+    kubevirt_screenshot,
     kubevirt_service,
     kubevirt_vm,
     kubevirt_vm_info,
@@ -50,6 +52,7 @@ MODULES = {
     "kubevirt_service": (kubevirt_service, ensure.argument_spec()),
     "kubevirt_console": (kubevirt_console, console.argument_spec()),
     "kubevirt_port_forward": (kubevirt_port_forward, port_forward.argument_spec()),
+    "kubevirt_screenshot": (kubevirt_screenshot, {**screenshot.argument_spec(), **FILE_COMMON_ARGUMENTS}),
     "kubevirt_migration": (kubevirt_migration, migration_argspec.migration_spec()),
     "kubevirt_migration_info": (kubevirt_migration_info, migration_argspec.migration_info_spec()),
     "kubevirt_replicaset_info": (kubevirt_replicaset_info, info_argspec.info_spec()),
@@ -128,7 +131,7 @@ def test_documentation_and_specification_are_equal(name: str) -> None:
         if f"virtops.kubevirt.{fragment_name}" in extended:
             own = {**options(yaml.safe_load(fragment.ModuleDocFragment.DOCUMENTATION)), **own}
     assert own == {key: value for key, value in specified(spec).items() if key in own}
-    assert spec.keys() - own.keys() <= {*auth_argument_spec(), *argspec.wait_spec()}
+    assert spec.keys() - own.keys() <= {*auth_argument_spec(), *argspec.wait_spec(), *FILE_COMMON_ARGUMENTS}
 
 
 @pytest.mark.parametrize(("name", "option"), ENTRIES.items())

@@ -38,6 +38,9 @@ class Server:
         self.refusals: list[int] = []
         self.opened = 0
         self.has_run = True
+        self.queries: list[dict[str, str]] = []
+        """The parameters of each opened console."""
+        self.containers = ["compute"]
         self.log_queries: list[dict[str, str]] = []
         self.instance: dict[str, Any] | None = {
             "kind": "VirtualMachineInstance",
@@ -52,8 +55,11 @@ class Server:
             status = {"kind": "Status", "status": "Failure", "code": code, "message": "it is not running (yet)"}
             return web.json_response(status, status=code)
         self.opened += 1
+        self.queries.append(dict(request.query))
         stream = web.WebSocketResponse(protocols=("plain.kubevirt.io",))
         await stream.prepare(request)
+        if "backlog" in request.query:
+            await stream.send_bytes(b"booted\r\nlogin: ")
         async for message in stream:
             if message.type is WSMsgType.BINARY and message.data == b"leave\n":
                 await stream.close(code=4001, message=b"taken over by joe")
@@ -108,6 +114,26 @@ def test_steps_run_on_the_console(server: Server, api: Api) -> None:
     assert result["steps"] == [{"match": "uptime", "groups": ["uptime"]}, {"match": "# ", "groups": []}]
     assert result["transcript"] == "uptime\n# "
     assert server.opened == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "is_seen"),
+    [
+        ({"steps": [{"expect": "^booted$"}, {"send": "root", "expect": "root"}]}, True),
+        ({"steps": [{"expect": "^booted$", "timeout": 1}], "backlog": False}, False),
+        ({"steps": [{"send": "x", "expect": "^booted$", "timeout": 1}]}, False),
+    ],
+    ids=["a first step that waits", "switched off", "a first step that sends"],
+)
+def test_what_was_printed_before_is_seen_by_a_first_step_that_only_waits(
+    server: Server, api: Api, options: dict[str, Any], is_seen: bool
+) -> None:
+    if is_seen:
+        assert run(api, **options)["steps"] == [{"match": "booted", "groups": []}, {"match": "root", "groups": []}]
+    else:
+        with pytest.raises(TimedOut):
+            run(api, **options)
+    assert server.queries == [{"backlog": "true"} if is_seen else {}]
 
 
 def test_check_mode_opens_no_console(server: Server, api: Api) -> None:

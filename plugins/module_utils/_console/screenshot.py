@@ -1,0 +1,53 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Module kubevirt_screenshot: reads a PNG of an instance's screen, and gives it to what writes the file."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from typing import Any
+
+from .._client import paths
+from .._client.api import Api
+from .._client.argspec import auth_argument_spec
+from .._client.errors import Unavailable
+from .._vm import kinds
+
+CONTENT_TYPE = "image/png"
+_SIGNATURE, _SIZE = b"\x89PNG\r\n\x1a\n", struct.Struct(">4sII")
+"""The beginning of a PNG: 8 bytes, 4 bytes of a length, then its first chunk."""
+_SIZE_AT = 12
+
+Write = Callable[[bytes], bool]
+"""Brings the file up to date, except in check mode; returns whether it differed. VirtError."""
+
+
+def argument_spec() -> dict[str, Any]:
+    """Return the options of kubevirt_screenshot, without Ansible's own for files."""
+    return {
+        **auth_argument_spec(),
+        "name": {"type": "str", "required": True},
+        "namespace": {"type": "str", "required": True},
+        "dest": {"type": "path", "required": True},
+    }
+
+
+def run(params: dict[str, Any], api: Api, *, write: Write) -> dict[str, Any]:
+    """Take a screenshot and write it. It is also taken in check mode: only so it is known whether the file changes."""
+    paths.check_name("name", params["name"])
+    paths.check_namespace("namespace", params["namespace"])
+    machines = kinds.operations(kinds.VMI, params["namespace"])
+    png = api.download(machines, params["name"], "vnc/screenshot", CONTENT_TYPE)
+    width, height = _read_size(png, machines.title(params["name"]))
+    return {"changed": write(png), "path": params["dest"], "width": width, "height": height, "size": len(png)}
+
+
+def _read_size(png: bytes, title: str) -> tuple[int, int]:
+    """Return width and height of a PNG in pixels. Unavailable if it is none."""
+    is_png = png.startswith(_SIGNATURE) and len(png) >= _SIZE_AT + _SIZE.size
+    kind, width, height = _SIZE.unpack_from(png, _SIZE_AT) if is_png else (b"", 0, 0)
+    if kind != b"IHDR":
+        raise Unavailable(f"cannot take a screenshot of {title}: unexpected response, {len(png)} bytes that are no PNG")
+    return width, height

@@ -1,0 +1,127 @@
+# Copyright: (c) 2026, virtops.kubevirt contributors
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""kubevirt_screenshot as Ansible runs it, against an HTTP server in the API server's place."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+from ansible_collections.virtops.kubevirt.tests.unit.plugins.modules.test_modules import run
+
+from tests.support import http_server
+
+PATH = "/apis/subresources.kubevirt.io/v1/namespaces/default/virtualmachineinstances/web/vnc/screenshot"
+
+
+def a_png(width: int = 720, height: int = 400, rest: bytes = b"pixels") -> bytes:
+    return b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + struct.pack(">II", width, height) + rest
+
+
+class Server:
+    """A machine with a screen."""
+
+    def __init__(self) -> None:
+        self.show(a_png())
+        self.accepted: list[str] = []
+
+    def show(self, body: bytes, content_type: str = "image/png", status: int = 200) -> None:
+        self.body, self.content_type, self.status = body, content_type, status
+
+    async def screenshot(self, request: web.Request) -> web.Response:
+        self.accepted.append(request.headers["Accept"])
+        return web.Response(body=self.body, content_type=self.content_type, status=self.status)
+
+
+@pytest.fixture
+def server() -> Server:
+    return Server()
+
+
+@pytest.fixture
+def url(server: Server) -> Iterator[str]:
+    with http_server.serving({PATH: server.screenshot}) as url:
+        yield url
+
+
+def take(url: str, dest: Path, **arguments: Any) -> dict[str, Any]:
+    result, _output = run("kubevirt_screenshot", host=url, name="web", namespace="default", dest=str(dest), **arguments)
+    return result
+
+
+def test_a_picture_is_written_with_its_mode_and_described(server: Server, url: str, tmp_path: Path) -> None:
+    dest = tmp_path / "web.png"
+
+    result = take(url, dest, mode="0600")
+
+    assert result["changed"] is True
+    described = {name: result[name] for name in ("path", "width", "height", "size")}
+    assert described == {"path": str(dest), "width": 720, "height": 400, "size": len(a_png())}
+    assert (dest.read_bytes(), dest.stat().st_mode & 0o777) == (a_png(), 0o600)
+    assert server.accepted == ["image/png, application/json, */*"]
+    assert [path.name for path in tmp_path.iterdir()] == ["web.png"]
+
+
+def test_the_same_screen_changes_nothing_and_another_one_does(server: Server, url: str, tmp_path: Path) -> None:
+    dest = tmp_path / "web.png"
+    assert take(url, dest, mode="0600")["changed"] is True
+    assert take(url, dest)["changed"] is False
+    assert take(url, dest, mode="0640")["changed"] is True
+    server.show(a_png(rest=b"pixelz"))
+    assert take(url, dest)["changed"] is True
+    assert (dest.read_bytes(), dest.stat().st_mode & 0o777) == (a_png(rest=b"pixelz"), 0o640)
+
+
+def test_check_mode_says_whether_the_file_would_change_and_writes_nothing(
+    server: Server, url: str, tmp_path: Path
+) -> None:
+    dest = tmp_path / "web.png"
+    would = take(url, dest, mode="0600", _ansible_check_mode=True)
+    assert (would["changed"], would["width"], dest.exists()) == (True, 720, False)
+    dest.write_bytes(a_png())
+    dest.chmod(0o644)
+    assert take(url, dest, _ansible_check_mode=True)["changed"] is False
+    assert take(url, dest, mode="0600", _ansible_check_mode=True)["changed"] is True
+    server.show(a_png(rest=b"other"))
+    assert take(url, dest, _ansible_check_mode=True)["changed"] is True
+    assert (dest.read_bytes(), dest.stat().st_mode & 0o777) == (a_png(), 0o644)
+
+
+def test_a_content_type_that_the_server_does_not_keep_does_not_matter(server: Server, url: str, tmp_path: Path) -> None:
+    server.show(a_png(), "application/octet-stream")
+    assert take(url, tmp_path / "web.png")["changed"] is True
+
+
+@pytest.mark.parametrize(
+    ("body", "content_type", "status", "text"),
+    [
+        (b"cannot take a screenshot: VMI is not running\n", "text/plain", 500, "VMI is not running"),
+        (b'{"kind": "Status", "code": 403, "message": "no"}', "application/json", 403, "no"),
+        (b"<html>", "text/html", 200, "6 bytes that are no PNG"),
+        (a_png()[:20], "image/png", 200, "20 bytes that are no PNG"),
+        (b"", "image/png", 200, "0 bytes that are no PNG"),
+    ],
+    ids=["not running", "forbidden", "no picture", "cut", "empty"],
+)
+def test_a_failure_writes_nothing(
+    server: Server, url: str, tmp_path: Path, body: bytes, content_type: str, status: int, text: str
+) -> None:
+    server.show(body, content_type, status)
+
+    result = take(url, tmp_path / "web.png")
+
+    assert result["failed"] is True
+    assert "VirtualMachineInstance default/web" in result["msg"]
+    assert text in result["msg"]
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("dest", "text"), [("", "is a folder"), ("absent/web.png", "there is no folder")])
+def test_a_destination_that_can_be_no_file_is_refused(url: str, tmp_path: Path, dest: str, text: str) -> None:
+    result = take(url, tmp_path / dest)
+    assert (result["failed"], text in result["msg"]) == (True, True)
