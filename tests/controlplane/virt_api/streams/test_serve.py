@@ -128,6 +128,48 @@ async def test_each_session_is_logged_with_user_duration_and_bytes(
     assert logged["seconds"] >= 0
 
 
+async def test_a_session_that_breaks_is_logged_too(stage: Streaming, caplog: pytest.LogCaptureFixture) -> None:
+    stage.put_vmi()
+    with caplog.at_level("INFO", audit.__name__):
+        async with stage.stream("vnc") as websocket:
+            websocket._response.connection.transport.abort()  # type: ignore[union-attr]
+        await until(lambda: "stream ended" in caplog.messages, "the end of the session")
+    ended = next(vars(record) for record in caplog.records if record.getMessage() == "stream ended")
+    assert (ended["path"], ended["because"]) == ("vnc", "the client is gone")
+
+
+@pytest.mark.parametrize("path", ["console", "vnc"])
+@pytest.mark.parametrize(
+    "condition",
+    [
+        {"type": "Paused", "status": "True", "reason": "PausedByUser"},
+        {"type": "Ready", "status": "False", "reason": "GuestNotReady"},
+    ],
+    ids=["paused", "its readiness probe fails"],
+)
+async def test_a_guest_that_is_not_ready_can_be_looked_into(stage: Streaming, path: str, condition: Json) -> None:
+    stage.put_vmi(a_vmi(conditions=[condition]))
+    async with stage.stream(path) as websocket:
+        await until(lambda: bool(stage.device.connections), "the connection")
+        stage.device.write(b"x")
+        assert await websocket.receive_bytes() == b"x"
+
+
+async def test_a_port_of_a_guest_whose_readiness_probe_fails_is_forwarded(stage: Streaming) -> None:
+    condition = {"type": "Ready", "status": "False", "reason": "GuestNotReady"}
+    stage.put_vmi(a_vmi(interfaces=NETWORK, conditions=[condition]))
+    async with echoing() as port, stage.stream(f"portforward/{port}") as websocket:
+        await websocket.send_bytes(b"hello")
+        assert await websocket.receive_bytes() == b"hello"
+
+
+@pytest.mark.parametrize("name", ["usbredir", "vsock"])
+async def test_streams_that_are_not_built_are_named(stage: Streaming, name: str) -> None:
+    stage.put_vmi()
+    code, message = await stage.refusal(name)
+    assert (code, f"virtualmachineinstances/{name} is not implemented" in message) == (501, True)
+
+
 async def test_a_long_output_and_input_arrive_whole(stage: Streaming) -> None:
     stage.put_vmi()
     data = bytes(range(256)) * 4096
@@ -281,6 +323,13 @@ async def test_streams_are_limited_by_namespace_and_machine(stage: Streaming) ->
     with server.streams.by_namespace.reserve("ns", serve.SESSIONS_OF_NAMESPACE, ""):
         code, message = await stage.refusal("console")
         assert (code, "namespace ns has 64" in message) == (429, True)
+    with (
+        server.streams.by_namespace.reserve("other", serve.SESSIONS_OF_NAMESPACE, ""),
+        pytest.MonkeyPatch.context() as m,
+    ):
+        patch.setattr(server.streams.by_namespace, "_limit", serve.SESSIONS_OF_NAMESPACE)
+        code, message = await stage.refusal("console")
+        assert (code, "or virt-api has 256" in message) == (429, True)
     assert server.streams.by_machine.is_unused
 
 
