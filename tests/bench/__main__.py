@@ -16,6 +16,7 @@ from typing import Any
 
 BENCHES = {
     "ans-noop": "tests.bench.ans_noop",
+    "console": "tests.bench.console",
     "control-plane": "tests.bench.control_plane",
     "hostile-node": "tests.bench.hostile_node",
     "idle-launcher": "tests.bench.idle_launcher",

@@ -42,13 +42,13 @@ class RawClient:
         self._reader, self.writer = reader, writer
 
     @classmethod
-    async def connect(cls, served: Served, proxy: KeyPair, path: str) -> RawClient:
-        """Open a stream of VMI ns/web, and read the response's header. The response must be 101."""
+    async def connect(cls, served: Served, proxy: KeyPair, path: str, machine: str = "web") -> RawClient:
+        """Open a stream of a VMI in namespace ns, and read the response's header. The response must be 101."""
         context = served.context(proxy)
         reader, writer = await asyncio.open_connection(
             "127.0.0.1", served.port, ssl=context, server_hostname="virt-api.kubevirt.svc", limit=4096
         )
-        target = f"/apis/subresources.kubevirt.io/v1/namespaces/ns/virtualmachineinstances/web/{path}"
+        target = f"/apis/subresources.kubevirt.io/v1/namespaces/ns/virtualmachineinstances/{machine}/{path}"
         headers = "".join(f"{name}: {value}\r\n" for name, value in {"Host": "x", **USER, **UPGRADE}.items())
         writer.write(f"GET {target} HTTP/1.1\r\n{headers}\r\n".encode())
         head = await reader.readuntil(b"\r\n\r\n")

@@ -325,7 +325,7 @@ async def test_streams_are_limited_by_namespace_and_machine(stage: Streaming) ->
         assert (code, "namespace ns has 64" in message) == (429, True)
     with (
         server.streams.by_namespace.reserve("other", serve.SESSIONS_OF_NAMESPACE, ""),
-        pytest.MonkeyPatch.context() as m,
+        pytest.MonkeyPatch.context() as patch,
     ):
         patch.setattr(server.streams.by_namespace, "_limit", serve.SESSIONS_OF_NAMESPACE)
         code, message = await stage.refusal("console")
