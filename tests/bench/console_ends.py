@@ -82,7 +82,8 @@ sys.stdin.read()
 class Way(Protocol):
     """A connection to the program in the guest's place."""
 
-    async def send(self, data: bytes) -> None: ...
+    async def send(self, data: bytes) -> None:
+        """Send bytes; wait while the other end does not read."""
 
     async def receive(self) -> bytes:
         """Return the next bytes; none at the end."""
