@@ -39,19 +39,26 @@ export async function send(method, path, { parameters = {}, body = null, signal 
     options.body = JSON.stringify(body);
     options.headers['Content-Type'] = 'application/json';
   }
-  let response;
-  try {
-    response = await fetch(address(path, parameters), options);
-  } catch (error) {
-    if (signal?.aborted) {
-      throw error;
-    }
-    throw new ApiError(0, 'The API server cannot be reached. If you use kubectl proxy, see whether it still runs.');
-  }
+  const response = await reach(address(path, parameters), options);
   if (!response.ok) {
     throw await failure(response);
   }
   return response;
+}
+
+/** Fetch; what only reads, once more: a browser drops requests when the network changes. ApiError. */
+async function reach(url, options, attempts = options.method === 'GET' ? 2 : 1) {
+  try {
+    return await fetch(url, options);
+  } catch (error) {
+    if (options.signal?.aborted) {
+      throw error;
+    }
+    if (attempts > 1) {
+      return reach(url, options, attempts - 1);
+    }
+    throw new ApiError(0, 'The API server cannot be reached. If you use kubectl proxy, see whether it still runs.');
+  }
 }
 
 /** Send a request and return the object of its response. ApiError. */

@@ -38,6 +38,19 @@ export class Device {
   }
 }
 
+/** Load the code of a device, then use it; a failure is shown. */
+export async function load(device, bring, use) {
+  device.show({ state: 'connecting', text: 'Loading…', button: '' });
+  let module;
+  try {
+    module = await bring();
+  } catch (error) {
+    device.show({ state: 'ended', text: `The code for this could not be loaded: ${error.message}`, button: 'Try again' });
+    return;
+  }
+  use(module);
+}
+
 /** Show an element on the whole screen, or no longer. */
 export async function toggleFull(element) {
   if (document.fullscreenElement) {

@@ -8,9 +8,8 @@ import { whyNoDevice } from './closing.js';
 import { Connection } from './connection.js';
 import { ask, notify } from './dialog.js';
 import { button, el, fill } from './dom.js';
-import RFB from './novnc/package/core/rfb.js';
 import { devices, subresource } from './objects.js';
-import { clipboard, Device, save, toggleFull, tool } from './panel.js';
+import { clipboard, Device, load, save, toggleFull, tool } from './panel.js';
 import { CHORDS, SHIFT, strokes } from './strokes.js';
 
 const RIGHT = 'virtualmachineinstances/vnc';
@@ -20,7 +19,7 @@ const BETWEEN_KEYS_MS = 8; // a guest's keyboard controller holds 16 bytes
 /** The tab. It connects when it is first shown, and stays connected while the machine's page is open. */
 export class ScreenTab {
   constructor({ machine, world, rights }) {
-    Object.assign(this, { machine, world, rights, rfb: null, isShown: false, isScaled: true, isTyping: false });
+    Object.assign(this, { machine, world, rights, rfb: null, RFB: null, isShown: false, isClosed: false, isScaled: true, isTyping: false });
     const { namespace, name } = machine;
     this.path = subresource('virtualmachineinstances', namespace, name, 'vnc');
     this.connection = new Connection({
@@ -40,8 +39,8 @@ export class ScreenTab {
     this.keys.setAttribute('popovertarget', 'keys');
     this.scale = tool('scale', 'Scale', 'Scale the screen to the window', () => this.toggleScale());
     this.scale.setAttribute('aria-pressed', 'true');
-    const tools = el(
-      'div', { class: 'toolbar', role: 'toolbar', 'aria-label': 'Screen' },
+    this.tools = el(
+      'div', { class: 'toolbar', role: 'toolbar', 'aria-label': 'Screen', hidden: true },
       button('Ctrl+Alt+Del', () => this.press(CHORDS[0][1]), { kind: 'tool wide', title: 'Send Ctrl+Alt+Delete' }),
       this.keys, this.menu,
       tool('paste', 'Type', 'Type a text as keys of a US keyboard', () => this.type()),
@@ -51,7 +50,7 @@ export class ScreenTab {
     );
     this.frame = el('div', { class: 'screen' });
     this.frame.addEventListener('keydown', (event) => this.key(event), { capture: true });
-    this.device = new Device(this.frame, tools, () => this.connection.start());
+    this.device = new Device(this.frame, this.tools, () => this.connect());
     this.device.element.append(el('p', { class: 'hint' }, HINT));
     return this.device.element;
   }
@@ -76,12 +75,27 @@ export class ScreenTab {
       this.device.show({ state: 'ended', text: refusal, button: mayNot ? 'Try again' : '' });
       return;
     }
-    this.connection.start();
+    load(this.device, () => import('./novnc/package/core/rfb.js'), (module) => {
+      if (!this.isClosed) {
+        this.RFB = module.default;
+        this.tools.hidden = false;
+        this.connection.start();
+      }
+    });
+  }
+
+  /** Connect when the user asks for it. */
+  connect() {
+    if (this.RFB) {
+      this.connection.start();
+    } else {
+      location.reload(); // the user may want to try again with new rights
+    }
   }
 
   open(socket) {
     this.drop();
-    this.rfb = new RFB(this.frame, socket, { shared: true });
+    this.rfb = new this.RFB(this.frame, socket, { shared: true });
     Object.assign(this.rfb, { scaleViewport: this.isScaled, clipViewport: !this.isScaled, dragViewport: false, focusOnClick: true, background: '' });
     this.rfb.addEventListener('securityfailure', () => notify('The screen refused the connection.', true));
     this.rfb.addEventListener('connect', () => {
@@ -110,6 +124,7 @@ export class ScreenTab {
   }
 
   close() {
+    this.isClosed = true;
     this.connection.stop();
     this.drop();
   }

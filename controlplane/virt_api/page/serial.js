@@ -8,8 +8,7 @@ import { Connection } from './connection.js';
 import { ask, notify } from './dialog.js';
 import { el, say } from './dom.js';
 import { devices, subresource } from './objects.js';
-import { clipboard, copy, Device, save, toggleFull, tool } from './panel.js';
-import { makeTerminal, textOf } from './terminal.js';
+import { clipboard, copy, Device, load, save, toggleFull, tool } from './panel.js';
 
 const RIGHT = 'virtualmachineinstances/console';
 const HINT = 'Ctrl+Shift+C copies, Ctrl+Shift+V pastes, Ctrl+Shift+F searches, Ctrl+Shift+E leaves the terminal';
@@ -17,7 +16,7 @@ const HINT = 'Ctrl+Shift+C copies, Ctrl+Shift+V pastes, Ctrl+Shift+F searches, C
 /** The tab. It connects when it is first shown, and stays connected while the machine's page is open. */
 export class SerialTab {
   constructor({ machine, world, rights }) {
-    Object.assign(this, { machine, world, rights, parts: null, isShown: false });
+    Object.assign(this, { machine, world, rights, parts: null, isShown: false, isClosed: false });
     const { namespace, name } = machine;
     this.connection = new Connection({
       path: subresource('virtualmachineinstances', namespace, name, 'console'),
@@ -35,7 +34,7 @@ export class SerialTab {
     });
     this.hits = el('span', { class: 'hits', role: 'status' });
     this.tools = el(
-      'div', { class: 'toolbar', role: 'toolbar', 'aria-label': 'Console' },
+      'div', { class: 'toolbar', role: 'toolbar', 'aria-label': 'Console', hidden: true },
       el('span', { class: 'find' }, this.find, this.hits),
       tool('up', '', 'Search upwards (Shift+Enter)', () => this.search(-1)),
       tool('down', '', 'Search downwards (Enter)', () => this.search(1)),
@@ -53,18 +52,18 @@ export class SerialTab {
 
   show() {
     this.isShown = true;
-    if (!this.parts) {
-      this.make();
-    }
-    this.fit();
     this.begin();
-    this.parts.terminal.focus();
+    this.fit();
+    this.parts?.terminal.focus();
   }
 
-  make() {
+  make({ makeTerminal, textOf }) {
+    this.textOf = textOf;
     this.parts = makeTerminal(this.frame, { onInput: (bytes) => this.send(bytes), onKey: (event) => this.key(event) });
     this.observer = new ResizeObserver(() => this.fit());
     this.observer.observe(this.frame);
+    this.tools.hidden = false;
+    this.fit();
   }
 
   /** Connect once it is known that the user may and that the machine has a console. */
@@ -79,7 +78,12 @@ export class SerialTab {
       this.device.show({ state: 'ended', text: refusal, button: this.rights().get(RIGHT) === false ? 'Try again' : '' });
       return;
     }
-    this.connect();
+    load(this.device, () => import('./terminal.js'), (module) => {
+      if (!this.isClosed) {
+        this.make(module);
+        this.connect();
+      }
+    });
   }
 
   refusal({ vm, vmi }) {
@@ -90,6 +94,10 @@ export class SerialTab {
   }
 
   connect() {
+    if (!this.parts) {
+      location.reload(); // the user may want to try again with new rights
+      return;
+    }
     this.connection.start();
     this.parts.terminal.focus();
   }
@@ -107,6 +115,7 @@ export class SerialTab {
   }
 
   close() {
+    this.isClosed = true;
     this.connection.stop();
     this.observer?.disconnect();
     this.parts?.terminal.dispose();
@@ -148,7 +157,7 @@ export class SerialTab {
   async copy() {
     const { terminal } = this.parts;
     const selected = terminal.getSelection();
-    const done = await copy(selected || textOf(terminal));
+    const done = await copy(selected || this.textOf(terminal));
     const what = selected ? 'The selection' : 'All output';
     notify(done ? `${what} was copied.` : 'The browser does not let this page copy. Select the text, and use its menu.', !done);
   }
@@ -170,7 +179,7 @@ export class SerialTab {
   }
 
   save() {
-    save(new Blob([textOf(this.parts.terminal)], { type: 'text/plain' }), `${this.machine.name}-console.txt`);
+    save(new Blob([this.textOf(this.parts.terminal)], { type: 'text/plain' }), `${this.machine.name}-console.txt`);
   }
 
   searchKey(event) {
