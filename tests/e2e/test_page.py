@@ -132,7 +132,7 @@ def test_a_user_logs_in_on_the_console_and_another_takes_it_over(pages: Pages) -
     rows = page.locator(".xterm-rows")
     expect(rows).to_contain_text("virtops-guest")
     assert b"login:" in saved(page, "Save the output as a text file")  # of the boot: the page opened later
-    page.locator(".terminal").click()
+    page.locator(".xterm-screen").click()
     page.keyboard.press("Enter")
     expect(rows).to_contain_text("login:")
     page.keyboard.type("root\n")

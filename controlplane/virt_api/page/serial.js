@@ -44,7 +44,7 @@ export class SerialTab {
       tool('save', 'Save', 'Save the output as a text file', () => this.save()),
       tool('full', '', 'Full screen', () => toggleFull(this.element)),
     );
-    this.frame = el('div', { class: 'terminal' });
+    this.frame = el('div', { class: 'serial' });
     this.device = new Device(this.frame, this.tools, () => this.connect());
     this.device.element.append(el('p', { class: 'hint' }, HINT));
     return this.device.element;

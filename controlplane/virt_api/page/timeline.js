@@ -7,7 +7,7 @@
  */
 
 import { scheduling } from './explain_pod.js';
-import { sentence } from './format.js';
+import { capital, sentence } from './format.js';
 import { isDeleting } from './objects.js';
 
 const LIMIT = 200;
@@ -162,7 +162,7 @@ function ofEvent(event) {
     source: SOURCES[involvedObject?.kind] ?? involvedObject?.kind ?? '',
     kind: 'event',
     tone: type === 'Warning' ? 'bad' : 'plain',
-    title: EVENTS[reason] ?? inWords(message || reason || 'Event'),
+    title: EVENTS[reason] ?? capital(inWords(message || reason || 'Event')),
     text: EVENTS[reason] ? inWords(message) : '',
     code: reason ?? '',
     count: series?.count ?? count ?? 1,
