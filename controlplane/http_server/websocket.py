@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Coroutine, Sequence
+from collections.abc import Awaitable, Coroutine, Sequence
 from typing import Any, TypeVar
 
 from aiohttp import web
@@ -79,13 +79,20 @@ async def while_connected(request: web.BaseRequest, work: Coroutine[Any, Any, T]
 
 async def close_websocket(websocket: web.WebSocketResponse, code: int, reason: bytes) -> None:
     """Say why the connection ends, and end it: within seconds, even if the peer reads nothing. It may have ended."""
+    if not await is_closed_in_time(websocket.close(code=code, message=reason)):
+        websocket[_CONNECTION].abort()
+
+
+async def is_closed_in_time(closing: Awaitable[object]) -> bool:
+    """Wait for aiohttp to close a WebSocket. False when the peer does not read the close frame."""
     try:
         async with asyncio.timeout(2 * CLOSE_SECONDS):
-            await websocket.close(code=code, message=reason)
+            await closing
     except TimeoutError:
-        websocket[_CONNECTION].abort()
+        return False
     except asyncio.CancelledError:
         # If a message before was given up, aiohttp cannot wait either. It has begun to close, which TLS bounds.
         task = asyncio.current_task()
         if task is None or task.cancelling():
             raise
+    return True

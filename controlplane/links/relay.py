@@ -9,10 +9,10 @@ virt-api copies between a client and a virt-handler or a port of a guest, virt-h
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Coroutine
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from aiohttp import WSMsgType, web
 
@@ -156,13 +156,24 @@ async def _from_client(client: web.WebSocketResponse, far: FarEnd, transferred: 
         await pauses.next()
 
 
-async def _give(sending: Awaitable[None], stall_seconds: float) -> Close | None:
-    """Wait until the client has taken a message. Return an end if it does not."""
-    try:
-        async with asyncio.timeout(stall_seconds):
-            await sending
-    except TimeoutError:
+async def _give(sending: Coroutine[Any, Any, None], stall_seconds: float) -> Close | None:
+    """Wait until the client has taken a message. Return an end if it does not.
+
+    The message is not given up then: aiohttp could not wait for any later one, and so not for the close frame.
+    """
+    task = asyncio.create_task(sending)
+    task.add_done_callback(_ignore)
+    await asyncio.wait({task}, timeout=stall_seconds)
+    if not task.done():
         return Close(TOO_SLOW, f"you did not read for {stall_seconds:.0f} s what the guest wrote")
-    except ConnectionError:
+    try:
+        task.result()
+    except (ConnectionError, asyncio.CancelledError):
         return CLIENT_GONE
     return None
+
+
+def _ignore(task: asyncio.Task[None]) -> None:
+    """Retrieve the error of a message that nobody waits for any more."""
+    if not task.cancelled():
+        task.exception()

@@ -16,7 +16,7 @@ import aiohttp
 from aiohttp import WSMsgType
 
 from controlplane.api.objects.pod import sanitize
-from controlplane.http_server.websocket import CLOSE_SECONDS, HEARTBEAT_SECONDS, MESSAGE_LIMIT_BYTES
+from controlplane.http_server.websocket import CLOSE_SECONDS, HEARTBEAT_SECONDS, MESSAGE_LIMIT_BYTES, is_closed_in_time
 from controlplane.links import streams as link
 from controlplane.links.handler import LinkError, NotDone, server_name
 from controlplane.links.node.messages import GuestDevice
@@ -98,6 +98,4 @@ async def open_handler_stream(handlers: HandlerClient, opening: OpenStream) -> H
 
 async def _close(websocket: aiohttp.ClientWebSocketResponse) -> None:
     """Close within seconds: a virt-handler that reads nothing, or sends forever, cannot delay it."""
-    with suppress(TimeoutError):
-        async with asyncio.timeout(2 * CLOSE_SECONDS):
-            await websocket.close()
+    await is_closed_in_time(websocket.close())  # else aiohttp has closed the connection
