@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from controlplane.http_server import websocket
+from controlplane.http_server import listener, websocket
 from controlplane.links import streams as link
 from controlplane.virt_api.streams import handler_streams
 from controlplane.virt_handler.api_endpoint.serving_certificate import SelfSignedPair
@@ -150,6 +150,7 @@ async def test_fifty_sessions_with_full_buffers_need_little_memory(
 ) -> None:
     """virt-api and virt-handler are one process here, with the clients and the guests."""
     monkeypatch.setitem(link.STALL_SECONDS, "serial", 60.0)
+    monkeypatch.setattr(listener, "WRITING_SECONDS", 0.5)  # how long TLS waits for a peer that does not read
     for module in (websocket, handler_streams):
         monkeypatch.setattr(module, "CLOSE_SECONDS", 0.1)
     before = resident_mib()
