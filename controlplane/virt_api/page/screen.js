@@ -14,6 +14,7 @@ import { CHORDS, SHIFT, strokes } from './strokes.js';
 
 const RIGHT = 'virtualmachineinstances/vnc';
 const HINT = 'Ctrl+Shift+E leaves the screen';
+const MENU_WIDTH = 200;
 const BETWEEN_KEYS_MS = 8; // a guest's keyboard controller holds 16 bytes
 
 /** The tab. It connects when it is first shown, and stays connected while the machine's page is open. */
@@ -37,6 +38,7 @@ export class ScreenTab {
     }, label)));
     this.keys = tool('keys', 'Keys', 'Send keys that this computer would take', () => {});
     this.keys.setAttribute('popovertarget', 'keys');
+    this.menu.addEventListener('beforetoggle', () => this.placeMenu());
     this.scale = tool('scale', 'Scale', 'Scale the screen to the window', () => this.toggleScale());
     this.scale.setAttribute('aria-pressed', 'true');
     this.tools = el(
@@ -53,6 +55,13 @@ export class ScreenTab {
     this.device = new Device(this.frame, this.tools, () => this.connect());
     this.device.element.append(el('p', { class: 'hint' }, HINT));
     return this.device.element;
+  }
+
+  /** Put the menu below its button. */
+  placeMenu() {
+    const { bottom, left } = this.keys.getBoundingClientRect();
+    this.menu.style.top = `${bottom + 4}px`;
+    this.menu.style.left = `${Math.min(left, window.innerWidth - MENU_WIDTH)}px`;
   }
 
   show() {
@@ -95,12 +104,16 @@ export class ScreenTab {
 
   open(socket) {
     this.drop();
-    this.rfb = new this.RFB(this.frame, socket, { shared: true });
-    Object.assign(this.rfb, { scaleViewport: this.isScaled, clipViewport: !this.isScaled, dragViewport: false, focusOnClick: true, background: '' });
-    this.rfb.addEventListener('securityfailure', () => notify('The screen refused the connection.', true));
-    this.rfb.addEventListener('connect', () => {
+    const rfb = new this.RFB(this.frame, socket, { shared: true });
+    this.rfb = rfb;
+    Object.assign(rfb, { scaleViewport: this.isScaled, clipViewport: !this.isScaled, dragViewport: false, focusOnClick: true, background: '' });
+    rfb.addEventListener('securityfailure', () => notify('The screen refused the connection.', true));
+    rfb.addEventListener('connect', () => {
       this.frame.dataset.open = 'true';
-      this.rfb?.focus();
+      rfb.focus();
+    });
+    rfb.addEventListener('disconnect', () => {
+      this.rfb = this.rfb === rfb ? null : this.rfb;
     });
   }
 
@@ -125,8 +138,8 @@ export class ScreenTab {
 
   close() {
     this.isClosed = true;
-    this.connection.stop();
     this.drop();
+    this.connection.stop();
   }
 
   /** Press keys together, and release them in reverse. */
