@@ -38,17 +38,31 @@ export class Device {
   }
 }
 
+const PAUSES_MS = [300, 1000, 3000];
+
 /** Load the code of a device, then use it; a failure is shown. */
 export async function load(device, bring, use) {
   device.show({ state: 'connecting', text: 'Loading…', button: '' });
   let module;
   try {
-    module = await bring();
+    module = await persist(bring);
   } catch (error) {
     device.show({ state: 'ended', text: `The code for this could not be loaded: ${error.message}`, button: 'Try again' });
     return;
   }
   use(module);
+}
+
+/** Import, and again if a file did not arrive: a browser drops requests when the network changes. */
+async function persist(bring) {
+  for (const pause of PAUSES_MS) {
+    try {
+      return await bring();
+    } catch {
+      await new Promise((resolve) => setTimeout(resolve, pause));
+    }
+  }
+  return bring();
 }
 
 /** Show an element on the whole screen, or no longer. */
