@@ -8,7 +8,9 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-from collections.abc import Iterator
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -33,25 +35,79 @@ LIT = """
 """How many pixels of the guest's screen are not dark."""
 
 
+PROXIES = """
+import asyncio, subprocess, sys
+
+
+async def copy(reader, writer):
+    try:
+        while data := await reader.read(65536):
+            writer.write(data)
+            await writer.drain()
+    except OSError:
+        pass
+    finally:
+        writer.close()
+
+
+def connect(path):
+    async def connected(reader, writer):
+        proxy = await asyncio.open_unix_connection(path)
+        await asyncio.gather(copy(reader, proxy[1]), copy(proxy[0], writer))
+
+    return connected
+
+
+async def main():
+    subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
+    for number, path in enumerate(sys.argv[1:]):
+        await asyncio.start_server(connect(path), "127.0.0.1", 8001 + number)
+    print("ready", flush=True)
+    await asyncio.Event().wait()
+
+
+asyncio.run(main())
+"""
+"""Listens on a port for each `kubectl proxy`, from 8001 on, and connects to its socket."""
+
+
 @contextmanager
-def chromium() -> Iterator[Browser]:
-    """A headless Chromium of the distribution."""
-    with sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+def chromium(proxies: Sequence[Path]) -> Iterator[tuple[Browser, list[str]]]:
+    """A headless Chromium of the distribution, and the addresses of the page through these sockets of `kubectl proxy`.
+
+    It has a network of its own: Chromium ends all requests when the machine gets or loses a network interface, as with
+    each Pod and each lab.
+    """
+    command = ["unshare", "--net", sys.executable, "-c", PROXIES, *map(str, proxies)]
+    with (
+        subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as network,
+        tempfile.TemporaryDirectory() as directory,
+    ):
+        assert network.stdout is not None
+        program = Path(directory) / "chromium"
+        program.write_text(f'#!/bin/sh\nexec nsenter --net=/proc/{network.pid}/ns/net {CHROMIUM} "$@"\n')
+        program.chmod(0o755)
         try:
-            yield browser
+            assert network.stdout.readline() == "ready\n"
+            with sync_playwright() as driver:
+                browser = driver.chromium.launch(executable_path=program, args=["--no-sandbox"])
+                try:
+                    yield browser, [f"http://127.0.0.1:{8001 + number}{ADDRESS}" for number in range(len(proxies))]
+                finally:
+                    browser.close()
         finally:
-            browser.close()
+            network.terminate()
 
 
 @contextmanager
-def proxy(cluster: Cluster, kubeconfig: Path) -> Iterator[str]:
-    """Run `kubectl proxy` for a user. Yields the address of the page."""
-    command = [cluster.program[0], "--kubeconfig", str(kubeconfig), "proxy", "--port=0"]
+def proxy(cluster: Cluster, kubeconfig: Path, socket: Path) -> Iterator[Path]:
+    """Run `kubectl proxy` for a user, on a socket. Yields it."""
+    command = [cluster.program[0], "--kubeconfig", str(kubeconfig), "proxy", f"--unix-socket={socket}"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         try:
-            yield f"http://{process.stdout.readline().rpartition(' ')[2].strip()}{ADDRESS}"
+            process.stdout.readline()  # it listens
+            yield socket
         finally:
             process.terminate()
 

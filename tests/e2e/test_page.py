@@ -57,15 +57,14 @@ def revoked(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Itera
     cluster.apply(with_grace(a_vm(NAME, user_data=LOGIN_ON_SCREEN), 0), with_grace(a_vm(REVOKED), 0))
     cluster.apply(with_domain(a_vm(HUGE), memory={"guest": "4Ti"}))
     with ExitStack() as stack:
-        admin, viewer, former = (
-            stack.enter_context(proxy(cluster, kubeconfig))
-            for kubeconfig in (
-                cluster.kubeconfig,
-                stack.enter_context(user(cluster, "viewer", "view", folder)),
-                stack.enter_context(user(cluster, "former", "edit", folder)),
-            )
-        )
-        pages = Pages(cluster, stack.enter_context(chromium()), admin, viewer)
+        users = {
+            "admin": cluster.kubeconfig,
+            "viewer": stack.enter_context(user(cluster, "viewer", "view", folder)),
+            "former": stack.enter_context(user(cluster, "former", "edit", folder)),
+        }
+        sockets = [stack.enter_context(proxy(cluster, users[name], folder / f"{name}.socket")) for name in users]
+        browser, (admin, viewer, former) = stack.enter_context(chromium(sockets))
+        pages = Pages(cluster, browser, admin, viewer)
         cluster.running(NAME)
         cluster.running(REVOKED)
         page = pages.open(f"/default/{REVOKED}/screen", former)
