@@ -3,8 +3,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /** Asks which of the page's functions the user may use: one SelfSubjectAccessReview for each, all at once. */
 
-import { request } from './api.js';
 import { RIGHTS } from './actions.js';
+import { request } from './api.js';
 
 const GROUP = 'subresources.kubevirt.io';
 const REVIEW = 'apis/authorization.k8s.io/v1/selfsubjectaccessreviews';

@@ -6,7 +6,7 @@
  * The server has the last word: it decides by fresher objects.
  */
 
-import { has, isAlive, isDeleting, movement, runStrategy, subresource } from './objects.js';
+import { hasCondition, isAlive, isDeleting, ongoingMigration, runStrategy, subresourcePath } from './objects.js';
 
 const VM = 'virtualmachines';
 const VMI = 'virtualmachineinstances';
@@ -41,33 +41,42 @@ export function whyNot(action, machine, rights) {
   return action.why(machine);
 }
 
+/** Return why a device cannot be used, and what to do; "" if it can. what: "console" or "screen". */
+export function whyNoDevice(what, devices) {
+  const [field, noun] = what === 'console'
+    ? ['autoattachSerialConsole', 'serial console'] : ['autoattachGraphicsDevice', 'graphics device'];
+  return devices[field] === false
+    ? `This machine has no ${noun}: its spec says ${field}: false. Remove that from spec.template.spec.domain.devices and restart it.`
+    : '';
+}
+
 /** Return the path of an action. */
 export function pathOf({ needs, verb }, { namespace, name }) {
-  return subresource(needs, namespace, name, verb);
+  return subresourcePath(needs, namespace, name, verb);
 }
 
-/** Return the body of a request. isHard: without the grace period of the guest. */
-export function bodyOf({ verb }, isHard) {
-  return isHard && (verb === 'stop' || verb === 'restart') ? { gracePeriod: 0 } : {};
+/** Return the body of a request. isForced: without the grace period of the guest. */
+export function bodyOf({ verb }, isForced) {
+  return isForced && (verb === 'stop' || verb === 'restart') ? { gracePeriod: 0 } : {};
 }
 
-/** Return what is asked before a dangerous action: { title, text, hard }. hard: the label of the choice to use force. */
-export function question({ verb }, { vmi }, name) {
+/** Return what is asked before a dangerous action: { title, text, forceLabel }. forceLabel: the label of the choice to use force. */
+export function confirmation({ verb }, { vmi }, name) {
   if (!isAlive(vmi)) {
     return verb === 'stop'
-      ? { title: `Stop ${name}?`, text: 'It is not started again until somebody starts it.', hard: '' }
-      : { title: `Restart ${name}?`, text: 'Its run is over; it starts anew, with the present spec.', hard: '' };
+      ? { title: `Stop ${name}?`, text: 'It is not started again until somebody starts it.', forceLabel: '' }
+      : { title: `Restart ${name}?`, text: 'Its run is over; it starts anew, with the present spec.', forceLabel: '' };
   }
   const seconds = vmi.spec?.terminationGracePeriodSeconds ?? 30;
   const grace = `The guest is asked to shut down, and powered off if it has not after ${seconds} s.`;
-  const hard = 'Power off at once: what the guest has not written is lost';
+  const forceLabel = 'Power off at once: what the guest has not written is lost';
   return verb === 'stop'
-    ? { title: `Stop ${name}?`, text: `${grace} It stays off until somebody starts it.`, hard }
-    : { title: `Restart ${name}?`, text: `${grace} Then it starts anew, with the present spec.`, hard };
+    ? { title: `Stop ${name}?`, text: `${grace} It stays off until somebody starts it.`, forceLabel }
+    : { title: `Restart ${name}?`, text: `${grace} Then it starts anew, with the present spec.`, forceLabel };
 }
 
 /** Return what is said when an action was accepted. */
-export function accepted({ verb }, name) {
+export function acceptedText({ verb }, name) {
   return {
     start: `${name} is being started.`,
     stop: `${name} is being stopped.`,
@@ -113,21 +122,21 @@ function whyNoPause({ vmi }) {
   if (vmi?.status?.phase !== 'Running' || isDeleting(vmi)) {
     return 'Its guest does not run.';
   }
-  if (has(vmi, 'Paused')) {
+  if (hasCondition(vmi, 'Paused')) {
     return 'It is paused already.';
   }
-  return movement(vmi) ? 'It is moving to another node.' : '';
+  return ongoingMigration(vmi) ? 'It is moving to another node.' : '';
 }
 
 function whyNoUnpause({ vmi }) {
-  return has(vmi, 'Paused') ? '' : 'It is not paused.';
+  return hasCondition(vmi, 'Paused') ? '' : 'It is not paused.';
 }
 
 function whyNoMigration({ vmi }) {
   if (vmi?.status?.phase !== 'Running' || isDeleting(vmi)) {
     return 'Its guest does not run.';
   }
-  if (movement(vmi)) {
+  if (ongoingMigration(vmi)) {
     return 'It is moving to another node already.';
   }
   const able = vmi.status.conditions?.find(({ type }) => type === 'LiveMigratable');

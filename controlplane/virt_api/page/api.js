@@ -39,7 +39,7 @@ export async function send(method, path, { parameters = {}, body = null, signal 
     options.body = JSON.stringify(body);
     options.headers['Content-Type'] = 'application/json';
   }
-  const response = await reach(address(path, parameters), options);
+  const response = await fetchWithRetry(address(path, parameters), options);
   if (!response.ok) {
     throw await failure(response);
   }
@@ -47,7 +47,7 @@ export async function send(method, path, { parameters = {}, body = null, signal 
 }
 
 /** Fetch; what only reads, once more: a browser drops requests when the network changes. ApiError. */
-async function reach(url, options, attempts = options.method === 'GET' ? 2 : 1) {
+async function fetchWithRetry(url, options, attempts = options.method === 'GET' ? 2 : 1) {
   try {
     return await fetch(url, options);
   } catch (error) {
@@ -55,7 +55,7 @@ async function reach(url, options, attempts = options.method === 'GET' ? 2 : 1) 
       throw error;
     }
     if (attempts > 1) {
-      return reach(url, options, attempts - 1);
+      return fetchWithRetry(url, options, attempts - 1);
     }
     throw new ApiError(0, 'The API server cannot be reached. If you use kubectl proxy, see whether it still runs.');
   }
@@ -70,7 +70,7 @@ export async function request(method, path, options = {}) {
 async function failure(response) {
   const text = (await response.text()).slice(0, LIMIT);
   const detail = statusMessage(text);
-  const error = new ApiError(response.status, inWords(response.status, detail), detail);
+  const error = new ApiError(response.status, errorText(response.status, detail), detail);
   if (response.status === 401) {
     session.dispatchEvent(new CustomEvent('ended', { detail: error.message }));
   }
@@ -96,7 +96,7 @@ const WORDS = {
 };
 
 /** Return what a failed request means. message: the server's own, which says more where there is one. */
-export function inWords(code, message) {
+export function errorText(code, message) {
   const words = WORDS[code] ?? (code >= 500 ? 'The server failed' : `The server refused it (${code})`);
   return message && code !== 401 ? `${words}: ${message}` : `${words}.`;
 }

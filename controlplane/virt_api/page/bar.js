@@ -4,7 +4,7 @@
 /** The bar on top: the namespace, whether the page is live, and the theme. */
 
 import { request } from './api.js';
-import { button, el, fill, icon, say } from './dom.js';
+import { button, el, fill, icon, setText } from './dom.js';
 import { ICONS } from './icons.js';
 import { nextTheme, useTheme } from './theme.js';
 
@@ -17,7 +17,7 @@ export class Bar {
     this.choices = el('datalist', { id: 'namespaces' });
     this.input = el('input', {
       id: 'namespace', list: 'namespaces', autocomplete: 'off', spellcheck: 'false', placeholder: 'all namespaces',
-      on: { change: () => this.choose(), focus: () => this.input.select() },
+      on: { change: () => this.openNamespace(), focus: () => this.input.select() },
     });
     const theme = button('', () => this.changeTheme(theme), { kind: 'quiet' });
     this.changeTheme(theme, useTheme());
@@ -30,11 +30,11 @@ export class Bar {
       this.state,
       theme,
     );
-    this.offer();
+    this.loadNamespaces();
   }
 
   /** Fill the choices. A user who may not list namespaces types one. */
-  async offer() {
+  async loadNamespaces() {
     try {
       const { items } = await request('GET', 'api/v1/namespaces', { parameters: { limit: '500' } });
       fill(this.choices, items.map(({ metadata }) => el('option', { value: metadata.name })));
@@ -49,13 +49,13 @@ export class Bar {
   }
 
   /** Have the user type a namespace. */
-  choosing() {
+  focusNamespace() {
     if (document.activeElement === document.body) {
       this.input.focus();
     }
   }
 
-  choose() {
+  openNamespace() {
     const namespace = this.input.value.trim();
     if (namespace !== this.route?.namespace || this.route?.name) {
       this.go({ namespace });
@@ -63,9 +63,9 @@ export class Bar {
   }
 
   /** Show the state of the watches: "loading", "live", "retrying" or "refused". */
-  live(state, text) {
+  showState(state, text) {
     this.state.dataset.state = state;
-    say(this.state, text);
+    setText(this.state, text);
   }
 
   changeTheme(target, theme = nextTheme()) {

@@ -1,10 +1,10 @@
 // Copyright: (c) 2026, virtops.kubevirt contributors
 // GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 // SPDX-License-Identifier: GPL-3.0-or-later
-/** A console's or screen's WebSocket: opens it, says what happens, and opens it again where closing.js says so. */
+/** A console's or screen's WebSocket: opens it, says what happens, and opens it again where session_end.js says so. */
 
 import { send, socketAddress } from './api.js';
-import { afterClose, afterRefusal } from './closing.js';
+import { afterClose, afterRefusal } from './session_end.js';
 
 const PROTOCOL = 'plain.kubevirt.io';
 const RETRY_MS = [1000, 2000, 3000, 5000];
@@ -37,9 +37,9 @@ export class Connection {
       this.onOpen(socket);
     });
     socket.addEventListener('close', async ({ code, reason }) => {
-      const end = wasOpen ? afterClose(code, reason) : await this.refused();
+      const end = wasOpen ? afterClose(code, reason) : await this.explainRefusal();
       if (attempt === this.attempt) {
-        this.ended(end);
+        this.handleEnd(end);
       }
     });
   }
@@ -54,14 +54,14 @@ export class Connection {
   }
 
   /** The instance has changed: connect if that was waited for. */
-  wake() {
+  instanceChanged() {
     if (this.isWaiting && this.vmi()?.status?.phase === 'Running') {
       this.isWaiting = false;
-      this.later(WAIT_MS);
+      this.startIn(WAIT_MS);
     }
   }
 
-  async refused() {
+  async explainRefusal() {
     const error = await this.probe();
     return afterRefusal(error, this.vmi(), { failures: this.failures, page: location });
   }
@@ -76,22 +76,22 @@ export class Connection {
     }
   }
 
-  ended({ next, text, button }) {
+  handleEnd({ next, text, button }) {
     this.socket = null;
     const state = { again: 'connecting', retry: 'waiting', wait: 'waiting' }[next] ?? 'ended';
     this.onState({ state, text, button });
     if (next === 'again') {
-      this.later(WAIT_MS / 4);
+      this.startIn(WAIT_MS / 4);
     } else if (next === 'retry') {
-      this.later(RETRY_MS[Math.min(this.failures, RETRY_MS.length - 1)]);
+      this.startIn(RETRY_MS[Math.min(this.failures, RETRY_MS.length - 1)]);
       this.failures += 1;
     } else if (next === 'wait') {
       this.isWaiting = true;
-      this.wake();
+      this.instanceChanged();
     }
   }
 
-  later(milliseconds) {
+  startIn(milliseconds) {
     clearTimeout(this.timer);
     this.timer = setTimeout(() => this.start(), milliseconds);
   }

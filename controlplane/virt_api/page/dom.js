@@ -23,7 +23,7 @@ export function fill(element, ...children) {
 }
 
 /** Set a text, and touch nothing when it is there already (a selection stays). */
-export function say(element, text) {
+export function setText(element, text) {
   if (element.textContent !== text) {
     element.textContent = text;
   }
@@ -35,7 +35,7 @@ export function button(label, onClick, { title = null, kind = '', ...attributes 
 }
 
 /** Grey a button out and say why, or enable it. It stays focusable, so that a keyboard reaches the reason. */
-export function allow(target, reason, title = '') {
+export function setDisabled(target, reason, title = '') {
   target.setAttribute('aria-disabled', reason ? 'true' : 'false');
   target.title = reason || title;
   if (reason) {
@@ -46,7 +46,7 @@ export function allow(target, reason, title = '') {
 }
 
 /** Tell whether a button is greyed out. */
-export function isGrey(target) {
+export function isDisabled(target) {
   return target.getAttribute('aria-disabled') === 'true';
 }
 

@@ -9,7 +9,7 @@
 
 import { explainPod } from './explain_pod.js';
 import { age, capital, count, duration, sentence } from './format.js';
-import { condition, has, isAlive, isDeleting, launcherOf, movement, runStrategy } from './objects.js';
+import { condition, hasCondition, isAlive, isDeleting, launcherOf, ongoingMigration, runStrategy } from './objects.js';
 
 /** Explain a machine. now: milliseconds. */
 export function explain({ vm = null, vmi = null, pods = [], now }) {
@@ -23,10 +23,10 @@ export function explain({ vm = null, vmi = null, pods = [], now }) {
   return { tone: 'changing', title: 'Is being prepared', text: 'Nothing is known about it yet.', remedy: '' };
 }
 
-const RULES = [gone, deleting, stopping, without, refusedSpec, unknown, waiting, starting, moving, paused, notReady, running,
-  over];
+const RULES = [absent, deleting, stopping, withoutInstance, refusedSpec, unknown, waiting, starting, migrating, paused, notReady, running,
+  ended];
 
-function gone({ vm, vmi }) {
+function absent({ vm, vmi }) {
   return vm || vmi ? null : { tone: 'stopped', title: 'Does not exist', text: 'There is no machine of this name (any more).' };
 }
 
@@ -65,7 +65,7 @@ function graceText(vmi, now) {
 }
 
 /** A VM without an instance. */
-function without({ vm, vmi, strategy, now }) {
+function withoutInstance({ vm, vmi, strategy, now }) {
   if (!vm || vmi) {
     return null;
   }
@@ -175,8 +175,8 @@ function starting({ vmi, pod }) {
   return explainPod(pod, null, { onlyProblems: true }) ?? { tone: 'changing', title: 'Is being powered on', text };
 }
 
-function moving({ vmi, now }) {
-  const state = vmi?.status?.phase === 'Running' ? movement(vmi) : null;
+function migrating({ vmi, now }) {
+  const state = vmi?.status?.phase === 'Running' ? ongoingMigration(vmi) : null;
   if (!state) {
     return null;
   }
@@ -214,17 +214,17 @@ function running({ vm, vmi, now }) {
   }
   const began = (vmi.status.phaseTransitionTimestamps ?? []).find((entry) => entry.phase === 'Running');
   const since = age(began?.phaseTransitionTimestamp ?? vmi.metadata.creationTimestamp, now);
-  const agent = has(vmi, 'AgentConnected') ? ' Its guest agent answers.' : '';
-  const slow = has(vmi, 'SoftwareEmulation') ? ' It runs under software emulation, without KVM: slow, and less isolated.' : '';
+  const agent = hasCondition(vmi, 'AgentConnected') ? ' Its guest agent answers.' : '';
+  const slow = hasCondition(vmi, 'SoftwareEmulation') ? ' It runs under software emulation, without KVM: slow, and less isolated.' : '';
   const text = `On node ${vmi.status.nodeName} for ${since}.${agent}${slow}`;
-  if (has(vm, 'RestartRequired')) {
+  if (hasCondition(vm, 'RestartRequired')) {
     const change = sentence(condition(vm, 'RestartRequired').message || 'Its spec was changed');
     return { tone: 'running', title: 'Runs, with changes that wait', text: `${text} ${change}`, remedy: 'Restart it to apply them.' };
   }
   return { tone: 'running', title: 'Runs', text };
 }
 
-function over({ vm, vmi }) {
+function ended({ vm, vmi }) {
   const failed = vmi?.status?.phase === 'Failed';
   const because = sentence(capital(condition(vmi, 'Synchronized')?.message || vmi?.status?.reason || ''));
   const next = vm ? 'Its run strategy decides what is next.' : 'Delete the instance when you have seen why.';

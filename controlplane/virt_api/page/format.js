@@ -29,12 +29,6 @@ export function age(stamp, now) {
   return Number.isNaN(time) ? '' : duration((now - time) / 1000);
 }
 
-/** Return the first sentence part of a text, cut at `limit` characters. */
-export function shorten(text, limit) {
-  const line = String(text ?? '').trim();
-  return line.length > limit ? `${line.slice(0, limit - 1)}…` : line;
-}
-
 /** Return a text that ends like a sentence. */
 export function sentence(text) {
   const trimmed = String(text ?? '').trim();

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /** Keeps a machine's objects: VM, VMI, launcher Pods and their Events, each by one watch. */
 
-import { collection, core } from './objects.js';
+import { collectionPath, corePath } from './objects.js';
 import { Watch } from './watch.js';
 
 const PODS = 3;
@@ -18,17 +18,17 @@ function launchers(name) {
 export class MachineObjects {
   constructor({ namespace, name }, onChange) {
     Object.assign(this, { namespace, name, onChange, vm: null, vmi: null, pods: [], error: null });
-    this.known = new Set();
+    this.listed = new Set();
     this.events = new Map();
     this.errors = new Map();
     this.states = new Map();
     this.podEvents = new Map();
     const field = { fieldSelector: `metadata.name=${name}` };
     this.watches = [
-      this.watch('vm', collection('virtualmachines', namespace), field, ([vm]) => { this.vm = vm ?? null; }),
-      this.watch('vmi', collection('virtualmachineinstances', namespace), field, ([vmi]) => { this.vmi = vmi ?? null; }),
-      this.watch('pods', core('pods', namespace), { labelSelector: launchers(name) }, (pods) => this.takePods(pods)),
-      this.watch('events', core('events', namespace), { fieldSelector: `involvedObject.name=${name}` }, (events) => {
+      this.watch('vm', collectionPath('virtualmachines', namespace), field, ([vm]) => { this.vm = vm ?? null; }),
+      this.watch('vmi', collectionPath('virtualmachineinstances', namespace), field, ([vmi]) => { this.vmi = vmi ?? null; }),
+      this.watch('pods', corePath('pods', namespace), { labelSelector: launchers(name) }, (pods) => this.takePods(pods)),
+      this.watch('events', corePath('events', namespace), { fieldSelector: `involvedObject.name=${name}` }, (events) => {
         this.events.set('', events.filter(({ involvedObject }) => involvedObject.kind.startsWith('VirtualMachine')));
       }),
     ];
@@ -38,7 +38,7 @@ export class MachineObjects {
     return new Watch(path, {
       parameters,
       onChange: (objects) => {
-        this.known.add(what);
+        this.listed.add(what);
         take([...objects.values()]);
         this.onChange();
       },
@@ -56,7 +56,7 @@ export class MachineObjects {
     for (const { metadata: { name } } of this.pods) {
       if (!this.podEvents.has(name)) {
         const parameters = { fieldSelector: `involvedObject.name=${name},involvedObject.kind=Pod` };
-        this.podEvents.set(name, this.watch(`events of ${name}`, core('events', this.namespace), parameters,
+        this.podEvents.set(name, this.watch(`events of ${name}`, corePath('events', this.namespace), parameters,
           (events) => this.events.set(name, events)));
       }
     }
@@ -71,7 +71,7 @@ export class MachineObjects {
       pods,
       events: [...this.events.values()].flat(),
       state: ['refused', 'retrying', 'loading'].find((word) => [this.states.get('vm'), this.states.get('vmi')].includes(word)) ?? 'live',
-      isKnown: this.known.has('vm') && this.known.has('vmi'),
+      isKnown: this.listed.has('vm') && this.listed.has('vmi'),
       error: this.errors.get('vm') ?? this.errors.get('vmi') ?? null,
       hidden: ['pods', 'events'].filter((what) => this.errors.get(what)?.code === 403),
     };

@@ -1,14 +1,20 @@
 // Copyright: (c) 2026, virtops.kubevirt contributors
 // GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 // SPDX-License-Identifier: GPL-3.0-or-later
-/** Starts the page: shows the view that the address names, and ends all when the user's sign-in does. */
+/** Starts the page: shows the view that the URL names, and ends all when the user's sign-in does. boot.js loads it.
+ *
+ * Views: list_view, machine_view with its tabs overview_tab, console_tab, screen_tab; bar is above them, dialog over them.
+ * Pure, tested on Node.js: route (the URL), list_rows, explain and explain_pod (why a machine is in its state), timeline,
+ * facts, actions (buttons and rights), session_end (what follows the end of a console or screen), keystrokes, objects, format.
+ * From the API server: api (requests), access (rights), watch, machine_objects, connection (WebSockets of console and screen).
+ */
 
-import { format, parse } from './address.js';
 import { session } from './api.js';
 import { Bar } from './bar.js';
 import { el, fill } from './dom.js';
-import { ListView } from './list.js';
-import { MachineView } from './machine.js';
+import { ListView } from './list_view.js';
+import { MachineView } from './machine_view.js';
+import { formatRoute, parseRoute } from './route.js';
 
 const main = document.getElementById('main');
 const bar = new Bar(document.getElementById('bar'), go);
@@ -16,14 +22,14 @@ let view = null;
 let shown = '';
 
 function go(route) {
-  location.hash = format(route);
+  location.hash = formatRoute(route);
 }
 
 /** Show what the address names. A view of the same machine or list is kept. */
 function show() {
-  const route = parse(location.hash);
+  const route = parseRoute(location.hash);
   if (route.namespace === null) {
-    location.replace(format({ namespace: '' }));
+    location.replace(formatRoute({ namespace: '' }));
     return;
   }
   const identity = `${route.namespace}/${route.name ?? ''}`;
@@ -41,11 +47,11 @@ function show() {
 }
 
 /** End all: no request of this page would succeed any more. */
-function end({ detail }) {
+function showSignedOut({ detail }) {
   window.removeEventListener('hashchange', show);
   view?.close();
   view = null;
-  bar.live('refused', 'Signed out');
+  bar.showState('refused', 'Signed out');
   fill(main, el('section', { class: 'blank', role: 'alert' }, el('h1', {}, 'You are signed out'), el('p', {}, detail)));
 }
 
@@ -56,5 +62,5 @@ document.querySelector('.skip').addEventListener('click', (event) => {
 window.addEventListener('hashchange', show);
 window.addEventListener('pagehide', () => view?.close());
 window.addEventListener('pageshow', ({ persisted }) => persisted && location.reload());
-session.addEventListener('ended', end, { once: true });
+session.addEventListener('ended', showSignedOut, { once: true });
 show();

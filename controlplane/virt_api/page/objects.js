@@ -3,22 +3,22 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /** Reads VMs, VMIs and Pods: paths, and the questions that several views ask. Pure. Missing fields are no errors. */
 
-export const PHASES_FINAL = ['Succeeded', 'Failed'];
+export const FINAL_PHASES = ['Succeeded', 'Failed'];
 const KUBEVIRT = 'apis/kubevirt.io/v1';
 const SUBRESOURCES = 'apis/subresources.kubevirt.io/v1';
 
 /** Return the path of a kind of KubeVirt; namespace "" is all. */
-export function collection(plural, namespace) {
+export function collectionPath(plural, namespace) {
   return namespace ? `${KUBEVIRT}/namespaces/${encodeURIComponent(namespace)}/${plural}` : `${KUBEVIRT}/${plural}`;
 }
 
 /** Return the path of a core kind of a namespace. */
-export function core(plural, namespace) {
+export function corePath(plural, namespace) {
   return `api/v1/namespaces/${encodeURIComponent(namespace)}/${plural}`;
 }
 
 /** Return the path of a subresource. */
-export function subresource(plural, namespace, name, verb) {
+export function subresourcePath(plural, namespace, name, verb) {
   const [space, object] = [namespace, name].map(encodeURIComponent);
   return `${SUBRESOURCES}/namespaces/${space}/${plural}/${object}/${verb}`;
 }
@@ -29,7 +29,7 @@ export function condition(object, type) {
 }
 
 /** Tell whether a condition has a status. */
-export function has(object, type, status = 'True') {
+export function hasCondition(object, type, status = 'True') {
   return condition(object, type)?.status === status;
 }
 
@@ -40,7 +40,7 @@ export function isDeleting(object) {
 
 /** Tell whether the instance exists and its run is not over. */
 export function isAlive(vmi) {
-  return Boolean(vmi) && !PHASES_FINAL.includes(vmi.status?.phase);
+  return Boolean(vmi) && !FINAL_PHASES.includes(vmi.status?.phase);
 }
 
 /** Return the run strategy; "" when there is no VM. */
@@ -52,7 +52,7 @@ export function runStrategy(vm) {
 }
 
 /** Return the migration that is under way; null when there is none. */
-export function movement(vmi) {
+export function ongoingMigration(vmi) {
   const state = vmi?.status?.migrationState;
   return state && !state.completed && !state.failed && state.startTimestamp ? state : null;
 }
@@ -82,7 +82,7 @@ export function statusWord(vm, vmi) {
   if (isDeleting(vmi) && isAlive(vmi)) {
     return 'Stopping';
   }
-  return has(vmi, 'Paused') ? 'Paused' : vmi?.status?.phase || 'Pending';
+  return hasCondition(vmi, 'Paused') ? 'Paused' : vmi?.status?.phase || 'Pending';
 }
 
 const GROUPS = {

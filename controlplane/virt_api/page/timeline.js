@@ -18,10 +18,10 @@ const PLAIN_WHEN_FALSE = ['LiveMigratable', 'StorageLiveMigratable', 'AgentConne
 /** Return the entries, newest first. */
 export function timeline({ vm = null, vmi = null, pods = [], events = [] }) {
   const entries = [
-    ...(vm ? [...life(vm, 'VM'), ...conditions(vm, 'VM', copied(vmi))] : []),
-    ...(vmi ? [...life(vmi, 'Instance'), ...phases(vmi), ...conditions(vmi, 'Instance')] : []),
-    ...pods.flatMap((pod) => [...life(pod, 'Pod'), ...conditions(pod, 'Pod', copied(vmi)), ...containers(pod)]),
-    ...once(events).map(ofEvent),
+    ...(vm ? [...lifecycle(vm, 'VM'), ...conditions(vm, 'VM', conditionKeys(vmi))] : []),
+    ...(vmi ? [...lifecycle(vmi, 'Instance'), ...phases(vmi), ...conditions(vmi, 'Instance')] : []),
+    ...pods.flatMap((pod) => [...lifecycle(pod, 'Pod'), ...conditions(pod, 'Pod', conditionKeys(vmi)), ...containers(pod)]),
+    ...withoutCopies(events).map(eventEntry),
   ];
   return entries
     .filter((entry) => !Number.isNaN(entry.time))
@@ -36,7 +36,7 @@ function entry(fields) {
   return { tone: 'plain', text: '', code: '', count: 1, ...fields, time: Date.parse(fields.time ?? '') };
 }
 
-function life(object, source) {
+function lifecycle(object, source) {
   const { uid, name, creationTimestamp, deletionTimestamp } = object.metadata;
   const word = { VM: 'Virtual machine', Instance: 'Instance', Pod: `Launcher Pod ${name}` }[source];
   const created = entry({ id: `${uid}/created`, time: creationTimestamp, source, kind: 'life', title: `${word} created` });
@@ -71,21 +71,21 @@ const PHASE_TEXTS = {
   Unknown: 'Its node is silent',
 };
 
-function copied(vmi) {
-  return new Set((vmi?.status?.conditions ?? []).map(sameness));
+function conditionKeys(vmi) {
+  return new Set((vmi?.status?.conditions ?? []).map(conditionKey));
 }
 
-function sameness({ type, status, reason = '' }) {
+function conditionKey({ type, status, reason = '' }) {
   return `${type}/${status}/${reason}`;
 }
 
 function conditions(object, source, known = new Set()) {
   return (object.status?.conditions ?? [])
-    .filter((condition) => !known.has(sameness(condition)))
-    .map((condition) => ofCondition(object, source, condition));
+    .filter((condition) => !known.has(conditionKey(condition)))
+    .map((condition) => conditionEntry(object, source, condition));
 }
 
-function ofCondition(object, source, { type, status, reason = '', message = '', lastTransitionTime }) {
+function conditionEntry(object, source, { type, status, reason = '', message = '', lastTransitionTime }) {
   return entry({
     id: `${object.metadata.uid}/${type}`,
     time: lastTransitionTime || object.metadata.creationTimestamp,
@@ -93,7 +93,7 @@ function ofCondition(object, source, { type, status, reason = '', message = '', 
     kind: 'condition',
     tone: toneOf(type, status),
     title: CONDITIONS[type]?.[STATUSES.indexOf(status)] ?? `${type}: ${{ True: 'yes', False: 'no' }[status] ?? 'unknown'}`,
-    text: inWords(message),
+    text: messageText(message),
     code: `${type}=${status}${reason && reason !== type ? ` ${reason}` : ''}`,
   });
 }
@@ -119,7 +119,7 @@ const CONDITIONS = {
   DisruptionTarget: ['Has to leave its node', 'Need not leave its node'],
 };
 
-function inWords(message) {
+function messageText(message) {
   return /^\d+\/\d+ nodes are available/.test(message) ? scheduling(message).text : sentence(message);
 }
 
@@ -147,13 +147,13 @@ function containers(pod) {
 }
 
 /** Leave out the VM's Events that say what the instance's say. */
-function once(events) {
+function withoutCopies(events) {
   const said = ({ reason, message }) => `${reason}/${message}`;
   const known = new Set(events.filter(({ involvedObject }) => involvedObject?.kind === 'VirtualMachineInstance').map(said));
   return events.filter((event) => event.involvedObject?.kind !== 'VirtualMachine' || !known.has(said(event)));
 }
 
-function ofEvent(event) {
+function eventEntry(event) {
   const { metadata, type, reason, message, involvedObject, count, series } = event;
   const time = series?.lastObservedTime ?? event.lastTimestamp ?? event.eventTime ?? event.firstTimestamp;
   return entry({
@@ -162,8 +162,8 @@ function ofEvent(event) {
     source: SOURCES[involvedObject?.kind] ?? involvedObject?.kind ?? '',
     kind: 'event',
     tone: type === 'Warning' ? 'bad' : 'plain',
-    title: EVENTS[reason] ?? capital(inWords(message || reason || 'Event')),
-    text: EVENTS[reason] ? inWords(message) : '',
+    title: EVENTS[reason] ?? capital(messageText(message || reason || 'Event')),
+    text: EVENTS[reason] ? messageText(message) : '',
     code: reason ?? '',
     count: series?.count ?? count ?? 1,
   });

@@ -69,7 +69,7 @@ export class Watch {
     this.onState('loading');
     while (!this.stopped.signal.aborted) {
       try {
-        await this.round();
+        await this.listAndWatch();
       } catch (error) {
         if (this.stopped.signal.aborted) {
           return;
@@ -78,13 +78,13 @@ export class Watch {
           this.onState('refused', error);
           return;
         }
-        await this.pause(error);
+        await this.backOff(error);
       }
     }
   }
 
   /** List if needed, then watch until the server ends it. ApiError. */
-  async round() {
+  async listAndWatch() {
     if (this.version === '') {
       const { objects, version } = await list(this.path, this.parameters, this.stopped.signal);
       Object.assign(this, { objects, version });
@@ -92,19 +92,19 @@ export class Watch {
       this.onState('live');
     }
     const began = Date.now();
-    const wasOpen = await this.follow();
+    const wasOpen = await this.watchUntilClosed();
     if (!wasOpen) {
       this.version = ''; // the response is not shown to scripts; a list says why
     }
     if (Date.now() - began < SHORT_MS) {
-      await this.pause(null);
+      await this.backOff(null);
     } else {
       this.failures = 0;
     }
   }
 
   /** Watch until the connection ends. Tells whether it was ever open. */
-  follow() {
+  watchUntilClosed() {
     const watch = { watch: 'true', allowWatchBookmarks: 'true', timeoutSeconds: SECONDS };
     const url = socketAddress(this.path, { ...this.parameters, ...watch, resourceVersion: this.version });
     return new Promise((resolve) => {
@@ -115,12 +115,12 @@ export class Watch {
         isOpen = true;
         this.onState('live');
       };
-      socket.onmessage = ({ data }) => this.take(socket, data);
+      socket.onmessage = ({ data }) => this.handleMessage(socket, data);
       socket.onclose = () => resolve(isOpen);
     });
   }
 
-  take(socket, data) {
+  handleMessage(socket, data) {
     if (this.stopped.signal.aborted) {
       return;
     }
@@ -138,7 +138,7 @@ export class Watch {
   }
 
   /** Wait before the next attempt, longer each time. */
-  async pause(error) {
+  async backOff(error) {
     if (this.stopped.signal.aborted) {
       return;
     }

@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { ACTIONS, bodyOf, pathOf, question, whyNot } from '../../../../controlplane/virt_api/page/actions.js';
+import { ACTIONS, bodyOf, confirmation, pathOf, whyNoDevice, whyNot } from '../../../../controlplane/virt_api/page/actions.js';
 import { ago, aVm, aVmi, condition } from './objects.js';
 
 const running = { vm: aVm('Always'), vmi: aVmi('Running') };
@@ -53,6 +53,12 @@ test('force takes the grace period away, of a stop or restart alone', () => {
 });
 
 test('the question names the grace period; force is for a guest that runs', () => {
-  assert.match(question(ACTIONS[1], running, 'web').text, /after 60 s/);
-  assert.equal(question(ACTIONS[1], halted, 'web').hard, '');
+  assert.match(confirmation(ACTIONS[1], running, 'web').text, /after 60 s/);
+  assert.equal(confirmation(ACTIONS[1], halted, 'web').forceLabel, '');
+});
+
+test('a machine without the device says what to change', () => {
+  assert.match(whyNoDevice('screen', { autoattachGraphicsDevice: false }), /no graphics device.*autoattachGraphicsDevice: false/);
+  assert.match(whyNoDevice('console', { autoattachSerialConsole: false }), /no serial console/);
+  assert.equal(whyNoDevice('screen', {}), '');
 });

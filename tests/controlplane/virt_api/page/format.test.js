@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { inWords } from '../../../../controlplane/virt_api/page/api.js';
+import { errorText } from '../../../../controlplane/virt_api/page/api.js';
 import { age, count, duration, sentence } from '../../../../controlplane/virt_api/page/format.js';
 
 test('durations have two units at most', () => {
@@ -19,7 +19,7 @@ test('sentences end, nouns are counted', () => {
 });
 
 test('errors are in words, with what the server said; a token never is', () => {
-  assert.equal(inWords(403, 'eve may not'), 'You may not do this: eve may not');
-  assert.equal(inWords(500, ''), 'The server failed.');
-  assert.equal(inWords(401, 'Unauthorized'), 'Your sign-in is over: the token has expired or was revoked. Sign in again, then reload this page.');
+  assert.equal(errorText(403, 'eve may not'), 'You may not do this: eve may not');
+  assert.equal(errorText(500, ''), 'The server failed.');
+  assert.equal(errorText(401, 'Unauthorized'), 'Your sign-in is over: the token has expired or was revoked. Sign in again, then reload this page.');
 });

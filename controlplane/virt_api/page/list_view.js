@@ -3,12 +3,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /** The list of the machines of a namespace, or of all. */
 
-import { format } from './address.js';
-import { button, el, fill, icon, say } from './dom.js';
+import { button, el, fill, icon, setText, timeElement } from './dom.js';
 import { age } from './format.js';
 import { ICONS } from './icons.js';
-import { collection } from './objects.js';
-import { counted, filtered, GROUPS, rows, sorted } from './rows.js';
+import { counted, filtered, GROUPS, rows, sorted } from './list_rows.js';
+import { collectionPath } from './objects.js';
+import { formatRoute } from './route.js';
 import { Watch } from './watch.js';
 
 const COLUMNS = [
@@ -19,16 +19,16 @@ const AGE_MS = 10000;
 /** The view. */
 export class ListView {
   constructor(route, go, bar) {
-    Object.assign(this, { route, go, bar, column: 'name', isDown: false, frame: 0, states: new Map() });
+    Object.assign(this, { route, go, bar, column: 'name', isDescending: false, frame: 0, states: new Map() });
     this.objects = { virtualmachines: new Map(), virtualmachineinstances: new Map() };
     this.elements = new Map();
     this.element = this.build();
-    this.watches = Object.keys(this.objects).map((plural) => new Watch(collection(plural, route.namespace), {
-      onChange: (objects) => this.take(plural, objects),
-      onState: (state, error) => this.state(plural, state, error),
+    this.watches = Object.keys(this.objects).map((plural) => new Watch(collectionPath(plural, route.namespace), {
+      onChange: (objects) => this.setObjects(plural, objects),
+      onState: (state, error) => this.setState(plural, state, error),
     }));
-    this.timer = setInterval(() => this.ages(), AGE_MS);
-    this.onKey = (event) => this.key(event);
+    this.timer = setInterval(() => this.updateAges(), AGE_MS);
+    this.onKey = (event) => this.focusFilter(event);
     document.addEventListener('keydown', this.onKey);
   }
 
@@ -67,7 +67,7 @@ export class ListView {
     this.watches.forEach((watch) => watch.stop());
   }
 
-  key(event) {
+  focusFilter(event) {
     if (event.key === '/' && !event.target.closest('input, textarea, dialog')) {
       event.preventDefault();
       this.search.focus();
@@ -76,58 +76,58 @@ export class ListView {
 
   narrow(change) {
     this.route = { ...this.route, ...change };
-    history.replaceState(null, '', format(this.route));
+    history.replaceState(null, '', formatRoute(this.route));
     this.draw();
   }
 
   sort(column) {
-    this.isDown = column === this.column && !this.isDown;
+    this.isDescending = column === this.column && !this.isDescending;
     this.column = column;
     this.draw();
   }
 
-  take(plural, objects) {
+  setObjects(plural, objects) {
     this.objects[plural] = objects;
-    this.plan();
+    this.scheduleDraw();
   }
 
   /** Draw once per frame, however many objects changed. */
-  plan() {
+  scheduleDraw() {
     this.frame ||= requestAnimationFrame(() => {
       this.frame = 0;
       this.draw();
     });
   }
 
-  state(plural, state, error) {
+  setState(plural, state, error) {
     this.states.set(plural, { state, error });
     const [worst] = ['refused', 'retrying', 'loading', 'live']
       .flatMap((word) => [...this.states.values()].filter((entry) => entry.state === word));
     const texts = { loading: 'Loading', live: 'Live', retrying: 'Connecting again', refused: 'Not permitted' };
-    this.bar.live(worst.state, texts[worst.state]);
+    this.bar.showState(worst.state, texts[worst.state]);
     this.error = worst.error ?? null;
     if (this.error?.code === 403 && this.route.namespace === '') {
-      this.bar.choosing();
+      this.bar.focusNamespace();
     }
-    this.plan();
+    this.scheduleDraw();
   }
 
   draw() {
     const all = rows(this.objects.virtualmachines, this.objects.virtualmachineinstances);
-    const shown = sorted(filtered(all, this.route), this.column, this.column === 'created' ? !this.isDown : this.isDown);
+    const shown = sorted(filtered(all, this.route), this.column, this.column === 'created' ? !this.isDescending : this.isDescending);
     this.heads.forEach((head, field) => head.setAttribute('aria-sort',
-      field === this.column ? (this.isDown ? 'descending' : 'ascending') : 'none'));
+      field === this.column ? (this.isDescending ? 'descending' : 'ascending') : 'none'));
     this.drawGroups(counted(all));
     const keys = new Set(all.map(({ key }) => key));
     this.elements = new Map([...this.elements].filter(([key]) => keys.has(key)));
     const now = Date.now();
-    this.place(shown.map((row) => this.line(row, now)));
+    this.placeLines(shown.map((row) => this.line(row, now)));
     this.table.hidden = shown.length === 0 || this.isRefused();
     this.drawBlank(all.length, shown.length);
   }
 
   /** Put the lines in order, and leave those alone that are in place: focus and selection stay. */
-  place(lines) {
+  placeLines(lines) {
     lines.forEach((line, index) => {
       if (this.body.children[index] !== line) {
         this.body.insertBefore(line, this.body.children[index] ?? null);
@@ -145,8 +145,8 @@ export class ListView {
       return known.line;
     }
     const line = known?.line ?? el('tr');
-    const href = format({ namespace: row.namespace, name: row.name });
-    const time = el('time', { datetime: row.created, title: new Date(row.created).toLocaleString() }, age(row.created, now));
+    const href = formatRoute({ namespace: row.namespace, name: row.name });
+    const time = timeElement(row.created, age(row.created, now));
     fill(
       line,
       el('th', { scope: 'row', class: 'is-name' }, el('a', { href }, row.name), row.kind ? el('span', { class: 'kind' }, row.kind) : ''),
@@ -160,9 +160,9 @@ export class ListView {
     return line;
   }
 
-  ages() {
+  updateAges() {
     const now = Date.now();
-    this.body.querySelectorAll('time').forEach((time) => say(time, age(time.dateTime, now)));
+    this.body.querySelectorAll('time').forEach((time) => setText(time, age(time.dateTime, now)));
   }
 
   drawGroups(counts) {

@@ -10,7 +10,7 @@ export const TABS = ['overview', 'console', 'screen'];
 const ALL = '-';
 
 /** Read a hash. namespace: null when none is chosen yet, "" for all. */
-export function parse(hash) {
+export function parseRoute(hash) {
   const [path, query = ''] = hash.replace(/^#\/?/, '').split('?');
   const [space, name, tab] = path.split('/').map(decode);
   const options = new URLSearchParams(query);
@@ -24,7 +24,7 @@ export function parse(hash) {
 }
 
 /** Return the hash of a view. */
-export function format({ namespace, name = null, tab = TABS[0], filter = '', group = '' }) {
+export function formatRoute({ namespace, name = null, tab = TABS[0], filter = '', group = '' }) {
   const segments = [namespace || ALL];
   if (name) {
     segments.push(name);

@@ -3,13 +3,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /** The tab with the time line and the facts of a machine. */
 
-import { el, fill, say } from './dom.js';
+import { el, fill, setText, timeElement } from './dom.js';
 import { disks, facts } from './facts.js';
 import { age } from './format.js';
 import { timeline } from './timeline.js';
 
 /** The tab. */
-export class Overview {
+export class OverviewTab {
   constructor() {
     this.line = el('ol', { class: 'timeline' });
     this.hidden = el('p', { class: 'hint' });
@@ -29,10 +29,10 @@ export class Overview {
     }
     const names = { pods: 'launcher Pods', events: 'Events' };
     const hidden = world.hidden.map((what) => names[what]).join(' and ');
-    say(this.hidden, hidden ? `You may not read the ${hidden} of this namespace, so they are missing here.` : '');
+    setText(this.hidden, hidden ? `You may not read the ${hidden} of this namespace, so they are missing here.` : '');
     this.drawFacts(this.facts, facts(world));
     this.drawFacts(this.disks, disks(world));
-    this.drawLine(timeline(world), Date.now());
+    this.drawTimeline(timeline(world), Date.now());
   }
 
   drawFacts(list, rows) {
@@ -44,23 +44,23 @@ export class Overview {
   }
 
   /** Draw the entries; those that have not changed keep their elements, and with them a selection. */
-  drawLine(entries, now) {
-    const lines = entries.map((entry) => this.item(entry, now));
+  drawTimeline(entries, now) {
+    const lines = entries.map((entry) => this.entryElement(entry, now));
     if (lines.length !== this.line.children.length || lines.some((line, index) => this.line.children[index] !== line)) {
       fill(this.line, lines);
     }
     this.entries = new Map([...this.entries].filter(([, { item }]) => item.isConnected));
   }
 
-  item(entry, now) {
+  entryElement(entry, now) {
     const key = JSON.stringify(entry);
     const known = this.entries.get(key);
     if (known) {
-      say(known.time, age(new Date(entry.time).toISOString(), now) || 'now');
+      setText(known.time, age(new Date(entry.time).toISOString(), now) || 'now');
       return known.item;
     }
-    const stamp = new Date(entry.time);
-    const time = el('time', { datetime: stamp.toISOString(), title: stamp.toLocaleString() }, age(stamp.toISOString(), now));
+    const stamp = new Date(entry.time).toISOString();
+    const time = timeElement(stamp, age(stamp, now));
     const times = entry.count > 1 ? el('span', { class: 'count', title: `${entry.count} times` }, `×${entry.count}`) : '';
     const item = el(
       'li', { 'data-tone': entry.tone, 'data-kind': entry.kind },

@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { format, parse } from '../../../../controlplane/virt_api/page/address.js';
+import { formatRoute, parseRoute } from '../../../../controlplane/virt_api/page/route.js';
 
 const ROUTES = [
   ['#/-', { namespace: '', name: null, tab: 'overview', filter: '', group: '' }],
@@ -17,13 +17,13 @@ const ROUTES = [
 
 for (const [hash, route] of ROUTES) {
   test(`${hash} is read and written`, () => {
-    assert.deepEqual(parse(hash), route);
-    assert.equal(format(route), hash);
+    assert.deepEqual(parseRoute(hash), route);
+    assert.equal(formatRoute(route), hash);
   });
 }
 
 test('an empty hash chooses no namespace, an unknown tab is the first, a broken escape is text', () => {
-  assert.equal(parse('').namespace, null);
-  assert.equal(parse('#/shop/web/else').tab, 'overview');
-  assert.equal(parse('#/%zz').namespace, '%zz');
+  assert.equal(parseRoute('').namespace, null);
+  assert.equal(parseRoute('#/shop/web/else').tab, 'overview');
+  assert.equal(parseRoute('#/%zz').namespace, '%zz');
 });

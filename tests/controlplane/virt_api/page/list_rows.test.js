@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { counted, filtered, rows, sorted } from '../../../../controlplane/virt_api/page/rows.js';
+import { counted, filtered, rows, sorted } from '../../../../controlplane/virt_api/page/list_rows.js';
 import { aVm, aVmi, condition } from './objects.js';
 
 const key = 'shop/web';

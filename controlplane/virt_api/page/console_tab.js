@@ -3,23 +3,23 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /** The tab with the serial console. */
 
-import { whyNoDevice } from './closing.js';
+import { whyNoDevice } from './actions.js';
 import { Connection } from './connection.js';
+import { copyText, Device, loadModule, readClipboard, saveFile, toggleFullscreen, toolButton } from './device.js';
 import { ask, notify } from './dialog.js';
-import { el, say } from './dom.js';
-import { devices, subresource } from './objects.js';
-import { clipboard, copy, Device, load, save, toggleFull, tool } from './panel.js';
+import { el, setText } from './dom.js';
+import { devices, subresourcePath } from './objects.js';
 
 const RIGHT = 'virtualmachineinstances/console';
 const HINT = 'Ctrl+Shift+C copies, Ctrl+Shift+V pastes, Ctrl+Shift+F searches, Ctrl+Shift+E leaves the terminal';
 
 /** The tab. It connects when it is first shown, and stays connected while the machine's page is open. */
-export class SerialTab {
+export class ConsoleTab {
   constructor({ machine, world, rights }) {
     Object.assign(this, { machine, world, rights, parts: null, isShown: false, isClosed: false });
     const { namespace, name } = machine;
     this.connection = new Connection({
-      path: subresource('virtualmachineinstances', namespace, name, 'console'),
+      path: subresourcePath('virtualmachineinstances', namespace, name, 'console'),
       parameters: { backlog: 'true' },
       vmi: () => this.world().vmi,
       onOpen: (socket) => this.open(socket),
@@ -36,13 +36,13 @@ export class SerialTab {
     this.tools = el(
       'div', { class: 'toolbar', role: 'toolbar', 'aria-label': 'Console', hidden: true },
       el('span', { class: 'find' }, this.find, this.hits),
-      tool('up', '', 'Search upwards (Shift+Enter)', () => this.search(-1)),
-      tool('down', '', 'Search downwards (Enter)', () => this.search(1)),
-      tool('copy', 'Copy', 'Copy the selection, or all (Ctrl+Shift+C)', () => this.copy()),
-      tool('paste', 'Paste', 'Paste (Ctrl+Shift+V)', () => this.paste()),
-      tool('fit', 'Fit', 'Tell the guest the size of this window: types stty rows … cols …', () => this.tellSize()),
-      tool('save', 'Save', 'Save the output as a text file', () => this.save()),
-      tool('full', '', 'Full screen', () => toggleFull(this.element)),
+      toolButton('up', '', 'Search upwards (Shift+Enter)', () => this.search(-1)),
+      toolButton('down', '', 'Search downwards (Enter)', () => this.search(1)),
+      toolButton('copy', 'Copy', 'Copy the selection, or all (Ctrl+Shift+C)', () => this.copy()),
+      toolButton('paste', 'Paste', 'Paste (Ctrl+Shift+V)', () => this.paste()),
+      toolButton('fit', 'Fit', 'Tell the guest the size of this window: types stty rows … cols …', () => this.tellSize()),
+      toolButton('save', 'Save', 'Save the output as a text file', () => this.save()),
+      toolButton('full', '', 'Full screen', () => toggleFullscreen(this.element)),
     );
     this.frame = el('div', { class: 'serial' });
     this.device = new Device(this.frame, this.tools, () => this.connect());
@@ -52,14 +52,14 @@ export class SerialTab {
 
   show() {
     this.isShown = true;
-    this.begin();
+    this.connectOnce();
     this.fit();
     this.parts?.terminal.focus();
   }
 
-  make({ makeTerminal, textOf }) {
+  buildTerminal({ makeTerminal, textOf }) {
     this.textOf = textOf;
-    this.parts = makeTerminal(this.frame, { onInput: (bytes) => this.send(bytes), onKey: (event) => this.key(event) });
+    this.parts = makeTerminal(this.frame, { onInput: (bytes) => this.send(bytes), onKey: (event) => this.handleShortcut(event) });
     this.observer = new ResizeObserver(() => this.fit());
     this.observer.observe(this.frame);
     this.tools.hidden = false;
@@ -67,7 +67,7 @@ export class SerialTab {
   }
 
   /** Connect once it is known that the user may and that the machine has a console. */
-  begin() {
+  connectOnce() {
     const world = this.world();
     if (!this.isShown || this.hasBegun || !world.isKnown || !this.rights()) {
       return;
@@ -78,9 +78,9 @@ export class SerialTab {
       this.device.show({ state: 'ended', text: refusal, button: this.rights().get(RIGHT) === false ? 'Try again' : '' });
       return;
     }
-    load(this.device, () => import('./terminal.js'), (module) => {
+    loadModule(this.device, () => import('./terminal.js'), (module) => {
       if (!this.isClosed) {
-        this.make(module);
+        this.buildTerminal(module);
         this.connect();
       }
     });
@@ -110,8 +110,8 @@ export class SerialTab {
   }
 
   update() {
-    this.begin();
-    this.connection.wake();
+    this.connectOnce();
+    this.connection.instanceChanged();
   }
 
   close() {
@@ -142,7 +142,7 @@ export class SerialTab {
   }
 
   /** Take the keys of the page. Returns false for a key that the guest does not get. */
-  key(event) {
+  handleShortcut(event) {
     const does = { KeyC: () => this.copy(), KeyV: () => this.paste(), KeyF: () => this.find.focus(), KeyE: () => this.find.focus() }[event.code];
     if (!does || !event.ctrlKey || !event.shiftKey || event.altKey) {
       return true;
@@ -157,13 +157,13 @@ export class SerialTab {
   async copy() {
     const { terminal } = this.parts;
     const selected = terminal.getSelection();
-    const done = await copy(selected || this.textOf(terminal));
+    const done = await copyText(selected || this.textOf(terminal));
     const what = selected ? 'The selection' : 'All output';
     notify(done ? `${what} was copied.` : 'The browser does not let this page copy. Select the text, and use its menu.', !done);
   }
 
   async paste() {
-    const text = await clipboard() ?? await this.typed();
+    const text = await readClipboard() ?? await this.askForText();
     if (text) {
       this.parts.isTyping = true; // the browser tells of its own pasting, not of this
       this.parts.terminal.paste(text);
@@ -172,21 +172,21 @@ export class SerialTab {
   }
 
   /** Ask for a text where the browser does not show its clipboard. */
-  async typed() {
+  async askForText() {
     const area = el('textarea', { rows: '6', 'aria-label': 'Text to paste' });
     const agreed = await ask({ title: 'Paste into the console', text: '', agree: 'Paste', fields: [el('div', {}, area)], kind: '' });
     return agreed ? area.value : '';
   }
 
   save() {
-    save(new Blob([this.textOf(this.parts.terminal)], { type: 'text/plain' }), `${this.machine.name}-console.txt`);
+    saveFile(new Blob([this.textOf(this.parts.terminal)], { type: 'text/plain' }), `${this.machine.name}-console.txt`);
   }
 
   searchKey(event) {
     if (event.key === 'Enter') {
       this.search(event.shiftKey ? -1 : 1);
     } else if (event.key === 'Escape') {
-      say(this.hits, '');
+      setText(this.hits, '');
       this.parts.terminal.focus();
     }
   }
@@ -196,6 +196,6 @@ export class SerialTab {
     const { search } = this.parts;
     const text = this.find.value;
     const isFound = text === '' || (direction > 0 && !isTyped ? search.findNext(text) : search.findPrevious(text));
-    say(this.hits, isFound ? '' : 'not found');
+    setText(this.hits, isFound ? '' : 'not found');
   }
 }

@@ -3,14 +3,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /** The tab with the guest's screen. */
 
+import { whyNoDevice } from './actions.js';
 import { send } from './api.js';
-import { whyNoDevice } from './closing.js';
 import { Connection } from './connection.js';
+import { Device, loadModule, readClipboard, saveFile, toggleFullscreen, toolButton } from './device.js';
 import { ask, notify } from './dialog.js';
 import { button, el, fill } from './dom.js';
-import { devices, subresource } from './objects.js';
-import { clipboard, Device, load, save, toggleFull, tool } from './panel.js';
-import { CHORDS, SHIFT, strokes } from './strokes.js';
+import { CHORDS, keystrokes, SHIFT } from './keystrokes.js';
+import { devices, subresourcePath } from './objects.js';
 
 const RIGHT = 'virtualmachineinstances/vnc';
 const HINT = 'Ctrl+Shift+E leaves the screen';
@@ -22,12 +22,12 @@ export class ScreenTab {
   constructor({ machine, world, rights }) {
     Object.assign(this, { machine, world, rights, rfb: null, RFB: null, isShown: false, isClosed: false, isScaled: true, isTyping: false });
     const { namespace, name } = machine;
-    this.path = subresource('virtualmachineinstances', namespace, name, 'vnc');
+    this.path = subresourcePath('virtualmachineinstances', namespace, name, 'vnc');
     this.connection = new Connection({
       path: this.path,
       vmi: () => this.world().vmi,
       onOpen: (socket) => this.open(socket),
-      onState: (state) => this.state(state),
+      onState: (state) => this.showState(state),
     });
     this.element = this.build();
   }
@@ -36,22 +36,22 @@ export class ScreenTab {
     this.menu = el('div', { class: 'menu', role: 'menu', id: 'keys', popover: 'auto' }, CHORDS.map(([label, keys]) => el('button', {
       type: 'button', role: 'menuitem', on: { click: () => this.press(keys) },
     }, label)));
-    this.keys = tool('keys', 'Keys', 'Send keys that this computer would take', () => {});
+    this.keys = toolButton('keys', 'Keys', 'Send keys that this computer would take', () => {});
     this.keys.setAttribute('popovertarget', 'keys');
     this.menu.addEventListener('beforetoggle', () => this.placeMenu());
-    this.scale = tool('scale', 'Scale', 'Scale the screen to the window', () => this.toggleScale());
+    this.scale = toolButton('scale', 'Scale', 'Scale the screen to the window', () => this.toggleScale());
     this.scale.setAttribute('aria-pressed', 'true');
     this.tools = el(
       'div', { class: 'toolbar', role: 'toolbar', 'aria-label': 'Screen', hidden: true },
       button('Ctrl+Alt+Del', () => this.press(CHORDS[0][1]), { kind: 'tool wide', title: 'Send Ctrl+Alt+Delete' }),
       this.keys, this.menu,
-      tool('paste', 'Type', 'Type a text as keys of a US keyboard', () => this.type()),
+      toolButton('paste', 'Type', 'Type a text as keys of a US keyboard', () => this.askAndType()),
       this.scale,
-      tool('camera', 'Screenshot', 'Save the screen as a PNG file', () => this.shoot()),
-      tool('full', '', 'Full screen', () => toggleFull(this.element)),
+      toolButton('camera', 'Screenshot', 'Save the screen as a PNG file', () => this.saveScreenshot()),
+      toolButton('full', '', 'Full screen', () => toggleFullscreen(this.element)),
     );
     this.frame = el('div', { class: 'screen' });
-    this.frame.addEventListener('keydown', (event) => this.key(event), { capture: true });
+    this.frame.addEventListener('keydown', (event) => this.leaveOnShortcut(event), { capture: true });
     this.device = new Device(this.frame, this.tools, () => this.connect());
     this.device.element.append(el('p', { class: 'hint' }, HINT));
     return this.device.element;
@@ -66,12 +66,12 @@ export class ScreenTab {
 
   show() {
     this.isShown = true;
-    this.begin();
+    this.connectOnce();
     this.rfb?.focus();
   }
 
   /** Connect once it is known that the user may and that the machine has a screen. */
-  begin() {
+  connectOnce() {
     const { isKnown, vm, vmi } = this.world();
     if (!this.isShown || this.hasBegun || !isKnown || !this.rights()) {
       return;
@@ -84,7 +84,7 @@ export class ScreenTab {
       this.device.show({ state: 'ended', text: refusal, button: mayNot ? 'Try again' : '' });
       return;
     }
-    load(this.device, () => import('./novnc/package/core/rfb.js'), (module) => {
+    loadModule(this.device, () => import('./novnc/package/core/rfb.js'), (module) => {
       if (!this.isClosed) {
         this.RFB = module.default;
         this.tools.hidden = false;
@@ -103,7 +103,7 @@ export class ScreenTab {
   }
 
   open(socket) {
-    this.drop();
+    this.disconnect();
     const rfb = new this.RFB(this.frame, socket, { shared: true });
     this.rfb = rfb;
     Object.assign(rfb, { scaleViewport: this.isScaled, clipViewport: !this.isScaled, dragViewport: false, focusOnClick: true, background: '' });
@@ -117,7 +117,7 @@ export class ScreenTab {
     });
   }
 
-  state(state) {
+  showState(state) {
     this.device.show(state);
     if (state.state !== 'open') {
       delete this.frame.dataset.open;
@@ -125,20 +125,20 @@ export class ScreenTab {
   }
 
   /** Remove the picture of an ended connection. */
-  drop() {
+  disconnect() {
     this.rfb?.disconnect();
     this.rfb = null;
     fill(this.frame);
   }
 
   update() {
-    this.begin();
-    this.connection.wake();
+    this.connectOnce();
+    this.connection.instanceChanged();
   }
 
   close() {
     this.isClosed = true;
-    this.drop();
+    this.disconnect();
     this.connection.stop();
   }
 
@@ -153,7 +153,7 @@ export class ScreenTab {
   }
 
   /** Let the keyboard leave the screen, which else takes every key. */
-  key(event) {
+  leaveOnShortcut(event) {
     if (event.code === 'KeyE' && event.ctrlKey && event.shiftKey) {
       event.preventDefault();
       event.stopPropagation();
@@ -166,9 +166,9 @@ export class ScreenTab {
   }
 
   /** Ask for a text and type it. */
-  async type() {
+  async askAndType() {
     const area = el('textarea', { rows: '6', 'aria-label': 'Text to type' });
-    area.value = await clipboard() ?? '';
+    area.value = await readClipboard() ?? '';
     const text = 'The guest gets it as keys of a US keyboard.';
     if (await ask({ title: 'Type a text', text, agree: 'Type', fields: [el('div', {}, area)], kind: '' })) {
       await this.typeText(area.value);
@@ -176,7 +176,7 @@ export class ScreenTab {
   }
 
   async typeText(text) {
-    const { strokes: keys, unknown } = strokes(text);
+    const { strokes: keys, unknown } = keystrokes(text);
     if (unknown.length) {
       notify(`Nothing was typed: a US keyboard has no key for ${unknown.join(' ')}`, true);
       return;
@@ -199,11 +199,11 @@ export class ScreenTab {
   }
 
   /** Save what the server sees; it works without a connection. */
-  async shoot() {
+  async saveScreenshot() {
     try {
       const blob = await (await send('GET', `${this.path}/screenshot`)).blob();
       const stamp = new Date().toISOString().slice(0, 19).replaceAll(':', '-');
-      save(new Blob([blob], { type: 'image/png' }), `${this.machine.name}-${stamp}.png`);
+      saveFile(new Blob([blob], { type: 'image/png' }), `${this.machine.name}-${stamp}.png`);
     } catch (error) {
       notify(`Screenshot: ${error.message}`, true);
     }

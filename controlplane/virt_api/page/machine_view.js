@@ -4,18 +4,18 @@
 /** One machine: its head, its buttons, and the tabs overview, console and screen. */
 
 import { reviewRights } from './access.js';
-import { accepted, ACTIONS, bodyOf, pathOf, question, whyNot } from './actions.js';
-import { format, TABS } from './address.js';
+import { acceptedText, ACTIONS, bodyOf, confirmation, pathOf, whyNot } from './actions.js';
 import { request } from './api.js';
+import { ConsoleTab } from './console_tab.js';
 import { ask, notify } from './dialog.js';
-import { allow, button, el, fill, icon, isGrey, say } from './dom.js';
+import { button, el, fill, icon, isDisabled, setDisabled, setText } from './dom.js';
 import { explain } from './explain.js';
 import { ICONS } from './icons.js';
 import { MachineObjects } from './machine_objects.js';
 import { groupOf, statusWord } from './objects.js';
-import { Overview } from './overview.js';
-import { ScreenTab } from './screen.js';
-import { SerialTab } from './serial.js';
+import { OverviewTab } from './overview_tab.js';
+import { formatRoute, TABS } from './route.js';
+import { ScreenTab } from './screen_tab.js';
 
 const NEEDS = { console: 'virtualmachineinstances/console', screen: 'virtualmachineinstances/vnc' };
 const LABELS = { overview: 'Overview', console: 'Console', screen: 'Screen' };
@@ -28,11 +28,11 @@ export class MachineView {
     Object.assign(this, { route, go, bar, rights: null, closed: new AbortController(), busy: new Set(), frame: 0 });
     const machine = { namespace: route.namespace, name: route.name };
     this.machine = machine;
-    this.objects = new MachineObjects(machine, () => this.plan());
+    this.objects = new MachineObjects(machine, () => this.scheduleDraw());
     const context = { machine, world: () => this.objects.world(), rights: () => this.rights, signal: this.closed.signal };
-    this.tabs = { overview: new Overview(context), console: new SerialTab(context), screen: new ScreenTab(context) };
+    this.tabs = { overview: new OverviewTab(context), console: new ConsoleTab(context), screen: new ScreenTab(context) };
     this.element = this.build();
-    this.timer = setInterval(() => this.plan(), CLOCK_MS);
+    this.timer = setInterval(() => this.scheduleDraw(), CLOCK_MS);
     this.review();
   }
 
@@ -40,31 +40,31 @@ export class MachineView {
     const { namespace, name } = this.machine;
     this.status = el('span', { class: 'status' });
     this.why = el('section', { class: 'why', 'aria-live': 'polite' });
-    this.buttons = new Map(ACTIONS.map((action) => [action, this.action(action)]));
-    this.links = new Map(TABS.map((tab) => [tab, this.tab(tab)]));
-    const back = el('a', { class: 'crumb', href: format({ namespace }), title: 'Back to the list' }, icon(ICONS.back), namespace);
+    this.buttons = new Map(ACTIONS.map((action) => [action, this.actionButton(action)]));
+    this.links = new Map(TABS.map((tab) => [tab, this.tabLink(tab)]));
+    const back = el('a', { class: 'crumb', href: formatRoute({ namespace }), title: 'Back to the list' }, icon(ICONS.back), namespace);
     const head = el('div', { class: 'head' }, back, el('h1', {}, name), this.status,
       el('div', { class: 'actions', role: 'toolbar', 'aria-label': 'Machine' }, [...this.buttons.values()]));
-    const tabs = el('div', { class: 'tabs', role: 'tablist', on: { keydown: (event) => this.arrows(event) } }, [...this.links.values()]);
+    const tabs = el('div', { class: 'tabs', role: 'tablist', on: { keydown: (event) => this.onArrowKey(event) } }, [...this.links.values()]);
     this.panels = new Map(TABS.map((tab) => [tab, el('div', {
       class: `panel of-${tab}`, role: 'tabpanel', id: `panel-${tab}`, 'aria-labelledby': `tab-${tab}`, hidden: true,
     }, this.tabs[tab].element)]));
     return el('div', { class: 'machine' }, head, this.why, tabs, [...this.panels.values()]);
   }
 
-  action(action) {
+  actionButton(action) {
     return el('button', {
-      type: 'button', class: 'button', 'data-verb': action.verb, on: { click: () => this.act(action) },
+      type: 'button', class: 'button', 'data-verb': action.verb, on: { click: () => this.perform(action) },
     }, icon(ICONS[action.verb]), el('span', {}, action.label));
   }
 
-  tab(tab) {
+  tabLink(tab) {
     return el('a', {
-      role: 'tab', id: `tab-${tab}`, 'aria-controls': `panel-${tab}`, href: format({ ...this.machine, tab }),
+      role: 'tab', id: `tab-${tab}`, 'aria-controls': `panel-${tab}`, href: formatRoute({ ...this.machine, tab }),
     }, LABELS[tab]);
   }
 
-  arrows(event) {
+  onArrowKey(event) {
     const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
     if (step) {
       const next = TABS[(TABS.indexOf(this.route.tab) + step + TABS.length) % TABS.length];
@@ -97,12 +97,12 @@ export class MachineView {
     try {
       this.rights = await reviewRights(this.machine, this.closed.signal);
     } finally {
-      this.plan();
+      this.scheduleDraw();
     }
   }
 
   /** Draw once per frame, however many objects changed. */
-  plan() {
+  scheduleDraw() {
     if (!this.closed.signal.aborted) {
       this.frame ||= requestAnimationFrame(() => {
         this.frame = 0;
@@ -113,14 +113,14 @@ export class MachineView {
 
   draw() {
     const world = this.objects.world();
-    this.bar.live(world.state, STATES[world.state]);
+    this.bar.showState(world.state, STATES[world.state]);
     const word = world.isKnown ? (world.vm || world.vmi ? statusWord(world.vm, world.vmi) : 'Gone') : 'Loading';
-    say(this.status, word);
+    setText(this.status, word);
     this.status.dataset.tone = word === 'Loading' || word === 'Gone' ? 'stopped' : groupOf(word);
     this.drawWhy(world);
     ACTIONS.forEach((action) => {
       const reason = world.isKnown ? whyNot(action, world, this.rights ?? new Map()) : 'The machine is being read.';
-      allow(this.buttons.get(action), this.busy.has(action) ? 'It is being asked for.' : reason, action.label);
+      setDisabled(this.buttons.get(action), this.busy.has(action) ? 'It is being asked for.' : reason, action.label);
     });
     Object.entries(NEEDS).forEach(([tab, right]) => this.links.get(tab).classList.toggle('grey', this.rights?.get(right) === false));
     Object.values(this.tabs).forEach((tab) => tab.update(world));
@@ -139,35 +139,35 @@ export class MachineView {
     }
   }
 
-  async act(action) {
-    if (isGrey(this.buttons.get(action))) {
+  async perform(action) {
+    if (isDisabled(this.buttons.get(action))) {
       notify(this.buttons.get(action).title);
       return;
     }
     const { name } = this.machine;
-    const isHard = action.danger ? await this.confirm(action) : false;
-    if (isHard === null) {
+    const isForced = action.danger ? await this.confirm(action) : false;
+    if (isForced === null) {
       return;
     }
     this.busy.add(action);
     this.draw();
     try {
-      await request('PUT', pathOf(action, this.machine), { body: bodyOf(action, isHard) });
-      notify(accepted(action, name));
+      await request('PUT', pathOf(action, this.machine), { body: bodyOf(action, isForced) });
+      notify(acceptedText(action, name));
     } catch (error) {
       notify(`${action.label}: ${error.message}`, true);
       this.review();
     } finally {
       this.busy.delete(action);
-      this.plan();
+      this.scheduleDraw();
     }
   }
 
   /** Ask before something dangerous. Returns whether to use force; null: do nothing. */
   async confirm(action) {
-    const { title, text, hard } = question(action, this.objects.world(), this.machine.name);
+    const { title, text, forceLabel } = confirmation(action, this.objects.world(), this.machine.name);
     const force = el('input', { type: 'checkbox' });
-    const fields = hard ? [el('label', { class: 'check' }, force, el('span', {}, hard))] : [];
+    const fields = forceLabel ? [el('label', { class: 'check' }, force, el('span', {}, forceLabel))] : [];
     return await ask({ title, text, agree: action.label, fields }) ? force.checked : null;
   }
 }

@@ -51,12 +51,3 @@ export function afterRefusal(error, vmi, { failures = 0, page = null } = {}) {
 function isLoopback(hostname) {
   return hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d+){3}$/.test(hostname);
 }
-
-/** Return why a device cannot be used, and what to do; "" if it can. what: "console" or "screen". */
-export function whyNoDevice(what, devices) {
-  const [field, noun] = what === 'console'
-    ? ['autoattachSerialConsole', 'serial console'] : ['autoattachGraphicsDevice', 'graphics device'];
-  return devices[field] === false
-    ? `This machine has no ${noun}: its spec says ${field}: false. Remove that from spec.template.spec.domain.devices and restart it.`
-    : '';
-}

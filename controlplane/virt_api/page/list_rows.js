@@ -48,9 +48,9 @@ export function filtered(all, { filter = '', group = '' }) {
 
 const SEARCHED = ['name', 'namespace', 'status', 'node', 'address', 'note'];
 
-/** Return the rows sorted by a column; equal ones by name. isDown: reversed. */
-export function sorted(all, column, isDown) {
-  const factor = isDown ? -1 : 1;
+/** Return the rows sorted by a column; equal ones by name. isDescending: reversed. */
+export function sorted(all, column, isDescending) {
+  const factor = isDescending ? -1 : 1;
   const order = new Intl.Collator(undefined, { numeric: true }).compare;
   return [...all].sort((a, b) => factor * order(a[column] ?? '', b[column] ?? '')
     || order(a.name, b.name) || order(a.namespace, b.namespace));

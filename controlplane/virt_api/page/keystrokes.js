@@ -17,10 +17,10 @@ const CONTROL = { '\n': [0xff0d, 'Enter'], '\t': [0xff09, 'Tab'] };
 export const SHIFT = { keysym: 0xffe1, code: 'ShiftLeft' };
 
 /** Return { strokes: [{ keysym, code, shift }], unknown }. unknown: the characters that no US key types. */
-export function strokes(text) {
+export function keystrokes(text) {
   const result = { strokes: [], unknown: [] };
   for (const character of text.replace(/\r\n?/g, '\n')) {
-    const stroke = strokeOf(character);
+    const stroke = keystrokeOf(character);
     if (stroke) {
       result.strokes.push(stroke);
     } else if (!result.unknown.includes(character)) {
@@ -30,7 +30,7 @@ export function strokes(text) {
   return result;
 }
 
-function strokeOf(character) {
+function keystrokeOf(character) {
   if (CONTROL[character]) {
     const [keysym, code] = CONTROL[character];
     return { keysym, code, shift: false };

@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { afterClose, afterRefusal, whyNoDevice } from '../../../../controlplane/virt_api/page/closing.js';
+import { afterClose, afterRefusal } from '../../../../controlplane/virt_api/page/session_end.js';
 import { aVmi } from './objects.js';
 
 // close code, reason -> what comes next, text, button
@@ -53,9 +53,3 @@ for (const [failures, origin, isAdvised] of REFUSED) {
     assert.equal(text.includes('virtops.kubevirt/console-origins'), isAdvised);
   });
 }
-
-test('a machine without the device says what to change', () => {
-  assert.match(whyNoDevice('screen', { autoattachGraphicsDevice: false }), /no graphics device.*autoattachGraphicsDevice: false/);
-  assert.match(whyNoDevice('console', { autoattachSerialConsole: false }), /no serial console/);
-  assert.equal(whyNoDevice('screen', {}), '');
-});

@@ -1,13 +1,13 @@
 // Copyright: (c) 2026, virtops.kubevirt contributors
 // GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 // SPDX-License-Identifier: GPL-3.0-or-later
-/** What console and screen share: the state of the connection, full screen, the clipboard, files. */
+/** What the tabs console and screen share: the strip with state and tools, full screen, the clipboard, files. */
 
-import { button, el, icon, say } from './dom.js';
+import { button, el, icon, setText } from './dom.js';
 import { ICONS } from './icons.js';
 
 /** Return a tool: a button with an icon, and a label where there is room. */
-export function tool(name, label, title, onClick) {
+export function toolButton(name, label, title, onClick) {
   const made = button('', onClick, { kind: 'tool', title, 'aria-label': title });
   made.append(icon(ICONS[name]), el('span', { class: 'wide' }, label));
   return made;
@@ -30,9 +30,9 @@ export class Device {
   /** Show a state of connection.js. */
   show({ state, text, button: label }) {
     this.element.dataset.state = state;
-    say(this.word, WORDS[state]);
-    say(this.text, text);
-    say(this.button, label);
+    setText(this.word, WORDS[state]);
+    setText(this.text, text);
+    setText(this.button, label);
     this.button.hidden = !label;
     this.cover.hidden = state === 'open';
   }
@@ -41,7 +41,7 @@ export class Device {
 const PAUSES_MS = [300, 1000, 3000];
 
 /** Load the code of a device, then use it; a failure is shown. */
-export async function load(device, bring, use) {
+export async function loadModule(device, bring, use) {
   device.show({ state: 'connecting', text: 'Loading…', button: '' });
   let module;
   try {
@@ -66,7 +66,7 @@ async function persist(bring) {
 }
 
 /** Show an element on the whole screen, or no longer. */
-export async function toggleFull(element) {
+export async function toggleFullscreen(element) {
   if (document.fullscreenElement) {
     await document.exitFullscreen();
   } else {
@@ -75,7 +75,7 @@ export async function toggleFull(element) {
 }
 
 /** Copy a text. Tells whether the browser allowed it. */
-export async function copy(text) {
+export async function copyText(text) {
   try {
     await navigator.clipboard.writeText(text);
     return true;
@@ -85,7 +85,7 @@ export async function copy(text) {
 }
 
 /** Return the text of the clipboard; null when the browser does not allow it. */
-export async function clipboard() {
+export async function readClipboard() {
   try {
     return await navigator.clipboard.readText();
   } catch {
@@ -94,7 +94,7 @@ export async function clipboard() {
 }
 
 /** Have the browser save a Blob as a file. */
-export function save(blob, name) {
+export function saveFile(blob, name) {
   const url = URL.createObjectURL(blob);
   el('a', { href: url, download: name }).click();
   setTimeout(() => URL.revokeObjectURL(url), 10000);
