@@ -1,13 +1,12 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Forwarded ports of a guest whose Pod ends, and what is left of the bytes."""
+"""Forwarded ports of a guest: TCP and UDP, refusals, the end of its Pod."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,15 +14,13 @@ from controlplane.links.relay import Close
 from controlplane.links.streams import ENDED
 from controlplane.virt_api.streams import serve
 from controlplane.virt_api.streams.guest_ports import DATAGRAMS, UdpPort, open_port
-from controlplane.virt_handler.api_endpoint.serving_certificate import SelfSignedPair
-from tests.controlplane.virt_api.served import Json, serving
-from tests.controlplane.virt_api.streams.test_serve import CREATED_BY, NETWORK, POD, Streaming, echoing, pair
-from tests.controlplane.virt_api.subresources.test_power_requests import a_vmi
-from tests.controlplane.virt_handler.fakes import until
-from tests.controlplane.virt_handler.streams.stage import GUEST
-from tests.controlplane.virt_handler.streams.test_sessions import is_closed
+from tests.controlplane.api import golden
+from tests.controlplane.virt_api.served import Json
+from tests.controlplane.virt_api.streams.stage import CREATED_BY, NETWORK, POD, Streaming, echoing
+from tests.controlplane.virt_api.subresources.test_power_requests import VMI, a_vmi
+from tests.controlplane.virt_handler.streams.stage import GUEST, is_closed
 
-__all__ = ["pair"]  # a fixture
+VM = VMI.replace("virtualmachineinstances", "virtualmachines")
 
 
 def a_pod(phase: str = "Running") -> Json:
@@ -32,14 +29,10 @@ def a_pod(phase: str = "Running") -> Json:
 
 
 @pytest.fixture
-async def stage(tmp_path: Path, pair: SelfSignedPair) -> AsyncIterator[Streaming]:
-    async with serving(tmp_path) as served:
-        stage = Streaming(served, pair, tmp_path)
-        await stage.open()
-        stage.put_vmi(a_vmi(interfaces=NETWORK))
-        yield stage
-        await stage.endpoint.close()
-        await stage.device.close()
+async def stage(stage: Streaming) -> Streaming:
+    """With a guest that has a network."""
+    stage.put_vmi(a_vmi(interfaces=NETWORK))
+    return stage
 
 
 @pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
@@ -112,23 +105,75 @@ async def test_a_client_that_reads_no_datagrams_gets_the_first_ones() -> None:
     assert "nothing listens" in end.reason
 
 
-async def test_a_client_that_goes_while_its_stream_is_opened_ends_no_session(stage: Streaming) -> None:
-    """It would end another user's."""
-    waiting, go_on = asyncio.Event(), asyncio.Event()
-    plain = stage.sockets.open
+def a_vm(*, created: bool) -> Json:
+    vm = golden.load("vm-cirros")
+    return {**vm, "metadata": {"name": "web", "namespace": "ns"}, "status": {"created": created}}
 
-    async def wait(opening: object) -> object:
-        waiting.set()
-        await go_on.wait()
-        return await plain(opening)  # type: ignore[arg-type]
 
-    async with stage.stream("console") as former:
-        stage.sockets.open = wait  # type: ignore[method-assign,assignment]
-        opening = asyncio.create_task(stage.refusal("console"))
-        await waiting.wait()
-        opening.cancel()
-        await asyncio.wait({opening})
-        await until(lambda: stage.served.server.streams.by_machine.used_by("ns/web") == 1, "its end in virt-api")  # type: ignore[union-attr]
-        go_on.set()
-        stage.device.write(b"still")
-        assert await former.receive_bytes() == b"still"
+class EchoUdp(asyncio.DatagramProtocol):
+    def connection_made(self, transport: Any) -> None:
+        self.transport = transport
+
+    def datagram_received(self, data: bytes, addr: Any) -> None:
+        self.transport.sendto(data.upper(), addr)
+
+
+@pytest.mark.parametrize("machine", ["virtualmachines", "virtualmachineinstances"])
+async def test_a_port_of_the_guest_is_forwarded(stage: Streaming, machine: str) -> None:
+    """The address is the launcher Pod's: the VMI's status, which its node writes, names another."""
+    stage.served.api.put(VM, a_vm(created=True))
+    async with echoing() as port, stage.stream(f"portforward/{port}", machine) as websocket:
+        await websocket.send_bytes(b"hello")
+        assert await websocket.receive_bytes() == b"hello"
+
+
+async def test_datagrams_are_forwarded(stage: Streaming) -> None:
+    transport, _unused = await asyncio.get_running_loop().create_datagram_endpoint(EchoUdp, ("127.0.0.1", 0))
+    port = transport.get_extra_info("sockname")[1]
+    async with stage.stream(f"portforward/{port}/udp") as websocket:
+        for datagram in (b"a", b"b"):
+            await websocket.send_bytes(datagram)
+            assert await websocket.receive_bytes() == datagram.upper()
+    transport.close()
+
+
+async def test_the_end_of_a_forwarded_connection_closes_the_stream(stage: Streaming) -> None:
+    async def hang_up(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"bye")
+        writer.close()
+
+    server = await asyncio.start_server(hang_up, "127.0.0.1", 0)
+    async with stage.stream(f"portforward/{server.sockets[0].getsockname()[1]}") as websocket:
+        assert await websocket.receive_bytes() == b"bye"
+        assert await is_closed(websocket) == (ENDED, "the guest has closed the connection")
+    server.close()
+
+
+async def test_a_closed_port_of_the_guest_is_named(stage: Streaming) -> None:
+    async with echoing() as port:
+        pass
+    code, message = await stage.refusal(f"portforward/{port}")
+    assert code == 500
+    assert f"port {port} of the guest: nothing listens there" in message
+
+
+async def test_a_vm_without_an_instance_has_no_ports(stage: Streaming) -> None:
+    stage.served.api.put(VM, a_vm(created=False))
+    code, message = await stage.refusal("portforward/22", "virtualmachines")
+    assert (code, "start it first" in message) == (409, True)
+
+
+async def test_a_pod_without_an_address_has_no_ports(stage: Streaming) -> None:
+    stage.served.api.put(
+        POD, {"metadata": {"name": "virt-launcher-web", "uid": "another", "labels": {CREATED_BY: "x"}}}
+    )
+    code, message = await stage.refusal("portforward/22")
+    assert (code, "no address" in message) == (400, True)
+
+
+async def test_a_port_of_a_guest_whose_readiness_probe_fails_is_forwarded(stage: Streaming) -> None:
+    condition = {"type": "Ready", "status": "False", "reason": "GuestNotReady"}
+    stage.put_vmi(a_vmi(interfaces=NETWORK, conditions=[condition]))
+    async with echoing() as port, stage.stream(f"portforward/{port}") as websocket:
+        await websocket.send_bytes(b"hello")
+        assert await websocket.receive_bytes() == b"hello"

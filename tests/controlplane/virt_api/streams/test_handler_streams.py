@@ -8,9 +8,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import hashlib
-from collections.abc import AsyncIterator
 from contextlib import suppress
-from pathlib import Path
 
 import pytest
 
@@ -19,14 +17,10 @@ from controlplane.links import streams as link
 from controlplane.links.handler import NotDone
 from controlplane.links.streams import LOST, StreamOpened
 from controlplane.virt_api.streams import handler_streams
-from controlplane.virt_handler.api_endpoint.serving_certificate import SelfSignedPair
-from tests.controlplane.virt_api.served import serving
-from tests.controlplane.virt_api.streams.test_serve import Streaming, pair
+from tests.controlplane.virt_api.streams.stage import Streaming
 from tests.controlplane.virt_api.subresources.test_power_requests import Speak, captured
 from tests.controlplane.virt_handler.fakes import until
-from tests.controlplane.virt_handler.streams.test_sessions import is_closed
-
-__all__ = ["pair"]  # a fixture
+from tests.controlplane.virt_handler.streams.stage import is_closed
 
 BINARY, PING, CLOSE = 0x82, 0x89, 0x88
 
@@ -65,16 +59,6 @@ def accepting(*then: bytes, forever: bytes = b"", reads: bool = True) -> Speak:
 def _accept(key: bytes) -> bytes:
 
     return base64.b64encode(hashlib.sha1(key + b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11").digest())
-
-
-@pytest.fixture
-async def stage(tmp_path: Path, pair: SelfSignedPair) -> AsyncIterator[Streaming]:
-    async with serving(tmp_path) as served:
-        stage = Streaming(served, pair, tmp_path)
-        await stage.open()
-        yield stage
-        await stage.endpoint.close()
-        await stage.device.close()
 
 
 async def test_a_redirect_is_not_followed(stage: Streaming) -> None:

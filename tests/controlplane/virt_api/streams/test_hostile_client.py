@@ -32,11 +32,9 @@ from tests.controlplane.virt_api.streams.raw_client import (
     RawClient,
     frame,
 )
-from tests.controlplane.virt_api.streams.test_serve import NETWORK, Socket, Streaming, echoing
-from tests.controlplane.virt_api.subresources.test_power_requests import a_vmi, pair
+from tests.controlplane.virt_api.streams.stage import NETWORK, Socket, Streaming, echoing
+from tests.controlplane.virt_api.subresources.test_power_requests import a_vmi
 from tests.controlplane.virt_handler.fakes import until
-
-__all__ = ["pair"]  # a fixture
 
 ROUND_TRIPS = 20
 SOME = 100

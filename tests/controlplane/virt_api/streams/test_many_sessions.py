@@ -12,7 +12,6 @@ import os
 import signal
 import ssl
 import threading
-from collections.abc import AsyncIterator
 from multiprocessing.connection import Connection
 from pathlib import Path
 
@@ -21,14 +20,11 @@ import pytest
 from controlplane.http_server import listener, websocket
 from controlplane.links import streams as link
 from controlplane.virt_api.streams import handler_streams
-from controlplane.virt_handler.api_endpoint.serving_certificate import SelfSignedPair
-from tests.controlplane.virt_api.served import Served, serving
+from tests.controlplane.virt_api.served import Served
 from tests.controlplane.virt_api.streams.raw_client import BINARY, CLOSE, RawClient, frame
-from tests.controlplane.virt_api.streams.test_serve import NETWORK, Streaming, pair
+from tests.controlplane.virt_api.streams.stage import Streaming
 from tests.controlplane.virt_api.subresources.test_power_requests import VMI, a_vmi
 from tests.controlplane.virt_handler.fakes import until
-
-__all__ = ["pair"]  # a fixture
 
 SESSIONS, AT_ONCE = 200, 10
 OPEN, MIB_EACH = 50, 2.0
@@ -37,14 +33,10 @@ WAYS = ("a close frame", "a reset", "a killed process", "a guest that ends")
 
 
 @pytest.fixture
-async def stage(tmp_path: Path, pair: SelfSignedPair) -> AsyncIterator[Streaming]:
-    async with serving(tmp_path) as served:
-        stage = Streaming(served, pair, tmp_path)
-        await stage.open()
-        stage.put_vmi(a_vmi(interfaces=NETWORK))
-        yield stage
-        await stage.endpoint.close()
-        await stage.device.close()
+async def stage(stage: Streaming) -> Streaming:
+    """With a guest that runs."""
+    stage.put_vmi()
+    return stage
 
 
 def remains(stage: Streaming) -> tuple[int, int, int, int, list[str]]:
@@ -104,13 +96,13 @@ async def kill_a_process(stage: Streaming, directory: Path) -> None:
     ours, theirs = context.Pipe()
     process = context.Process(target=be_killed, args=(stage.served.port, str(directory), theirs), daemon=True)
     process.start()
+    theirs.close()  # so that recv ends when the process does
     assert await asyncio.to_thread(ours.recv) == AT_ONCE
     assert process.pid is not None
     os.kill(process.pid, signal.SIGKILL)
     await asyncio.to_thread(process.join)
     process.close()
     ours.close()
-    theirs.close()
 
 
 async def _open_some(stage: Streaming, way: str) -> None:

@@ -1,101 +1,25 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Streams from a client through virt-api to a guest, over real TLS; sockets stand in for the guest."""
+"""Consoles and screens from a client through virt-api to a guest, and what every stream has in common."""
 
 from __future__ import annotations
 
 import asyncio
-import json
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any
 
-import aiohttp
 import pytest
 
 from controlplane.links.handler import NotDone
 from controlplane.links.relay import Close
-from controlplane.links.streams import ENDED, FORBIDDEN, LOST, MOVED, OpenStream
+from controlplane.links.streams import FORBIDDEN, LOST, MOVED, OpenStream
 from controlplane.virt_api.streams import audit, serve
-from controlplane.virt_handler.api_endpoint.server import ApiEndpoint
-from controlplane.virt_handler.api_endpoint.serving_certificate import SelfSignedPair
 from controlplane.virt_handler.streams.guest_sockets import StreamRefused
-from tests.controlplane.api import golden
-from tests.controlplane.virt_api.served import USER, Json, serving
-from tests.controlplane.virt_api.subresources.test_power_requests import VMI, Stage, a_vmi, pair
+from tests.controlplane.virt_api.served import Json
+from tests.controlplane.virt_api.streams.stage import Streaming
+from tests.controlplane.virt_api.subresources.test_power_requests import a_vmi
 from tests.controlplane.virt_handler.fakes import until
-from tests.controlplane.virt_handler.streams.stage import GUEST, Device, DeviceSockets
-from tests.controlplane.virt_handler.streams.test_sessions import is_closed
-
-__all__ = ["pair"]  # a fixture
-
-Socket = aiohttp.ClientWebSocketResponse
-VM = VMI.replace("virtualmachineinstances", "virtualmachines")
-POD = "/api/v1/namespaces/ns/pods/virt-launcher-web"
-CREATED_BY = "kubevirt.io/created-by"
-
-
-class Streaming(Stage):
-    """A virt-api, a virt-handler, and the serial console of its guest."""
-
-    def __init__(self, served: Any, own: SelfSignedPair, directory: Path) -> None:
-        super().__init__(served, own)
-        self.device = Device(directory)
-        self.sockets = DeviceSockets(self.device)
-        self.endpoint = ApiEndpoint(self.tls, "virt", {}, self.sockets)
-
-    async def open(self) -> None:
-        await self.device.open()
-        await super().open()
-
-    def put_vmi(self, vmi: Json | None = None) -> None:
-        uid = GUEST.vmi_uid
-        vmi = vmi or a_vmi()
-        self.served.api.put(VMI, {**vmi, "metadata": {"name": "web", "namespace": "ns", "uid": uid}})
-        pod = {"uid": GUEST.pod_uid, "name": "virt-launcher-web", "namespace": "ns", "labels": {CREATED_BY: uid}}
-        self.served.api.put(POD, {"metadata": pod, "status": {"podIP": "127.0.0.1"}})
-
-    @asynccontextmanager
-    async def stream(
-        self, path: str, machine: str = "virtualmachineinstances", **headers: str
-    ) -> AsyncIterator[Socket]:
-        url = (
-            f"https://127.0.0.1:{self.served.port}/apis/subresources.kubevirt.io/v1/namespaces/ns/{machine}/web/{path}"
-        )
-        async with (
-            self.served.session(self.proxy) as session,
-            session.ws_connect(
-                url,
-                headers={**USER, **headers},
-                server_hostname="virt-api.kubevirt.svc",
-                protocols=("v4.channel.k8s.io", "plain.kubevirt.io"),
-            ) as websocket,
-        ):
-            yield websocket
-
-    async def refusal(self, path: str, machine: str = "virtualmachineinstances", **headers: str) -> tuple[int, str]:
-        """Return the code and the message of the Status before a stream begins."""
-        url = f"/apis/subresources.kubevirt.io/v1/namespaces/ns/{machine}/web/{path}"
-        upgrade = {
-            "Connection": "Upgrade",
-            "Upgrade": "websocket",
-            "Sec-WebSocket-Version": "13",
-            "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
-        }
-        code, body = await self.served.call("GET", url, pair=self.proxy, headers={**USER, **upgrade, **headers})
-        return code, (body if isinstance(body, dict) else json.loads(body))["message"]
-
-
-@pytest.fixture
-async def stage(tmp_path: Path, pair: SelfSignedPair) -> AsyncIterator[Streaming]:
-    async with serving(tmp_path) as served:
-        stage = Streaming(served, pair, tmp_path)
-        await stage.open()
-        yield stage
-        await stage.endpoint.close()
-        await stage.device.close()
+from tests.controlplane.virt_handler.streams.stage import GUEST, is_closed
 
 
 async def test_a_console_is_a_websocket_of_upstreams_protocol(stage: Streaming) -> None:
@@ -153,14 +77,6 @@ async def test_a_guest_that_is_not_ready_can_be_looked_into(stage: Streaming, pa
         await until(lambda: bool(stage.device.connections), "the connection")
         stage.device.write(b"x")
         assert await websocket.receive_bytes() == b"x"
-
-
-async def test_a_port_of_a_guest_whose_readiness_probe_fails_is_forwarded(stage: Streaming) -> None:
-    condition = {"type": "Ready", "status": "False", "reason": "GuestNotReady"}
-    stage.put_vmi(a_vmi(interfaces=NETWORK, conditions=[condition]))
-    async with echoing() as port, stage.stream(f"portforward/{port}") as websocket:
-        await websocket.send_bytes(b"hello")
-        assert await websocket.receive_bytes() == b"hello"
 
 
 @pytest.mark.parametrize("name", ["usbredir", "vsock"])
@@ -333,90 +249,24 @@ async def test_streams_are_limited_by_namespace_and_machine(stage: Streaming) ->
     assert server.streams.by_machine.is_unused
 
 
-def a_vm(*, created: bool) -> Json:
-    vm = golden.load("vm-cirros")
-    return {**vm, "metadata": {"name": "web", "namespace": "ns"}, "status": {"created": created}}
+async def test_a_client_that_goes_while_its_stream_is_opened_ends_no_session(stage: Streaming) -> None:
+    """It would end another user's."""
+    stage.put_vmi()
+    waiting, go_on = asyncio.Event(), asyncio.Event()
+    plain = stage.sockets.open
 
+    async def wait(opening: object) -> object:
+        waiting.set()
+        await go_on.wait()
+        return await plain(opening)  # type: ignore[arg-type]
 
-NETWORK = [{"name": "default", "ipAddress": "10.0.0.9"}]
-
-
-@asynccontextmanager
-async def echoing() -> AsyncIterator[int]:
-    """A TCP server that echoes; yields its port."""
-
-    async def serve_one(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        while data := await reader.read(4096):
-            writer.write(data)
-        writer.close()
-
-    server = await asyncio.start_server(serve_one, "127.0.0.1", 0)
-    yield server.sockets[0].getsockname()[1]
-    server.close()
-
-
-class EchoUdp(asyncio.DatagramProtocol):
-    def connection_made(self, transport: Any) -> None:
-        self.transport = transport
-
-    def datagram_received(self, data: bytes, addr: Any) -> None:
-        self.transport.sendto(data.upper(), addr)
-
-
-@pytest.mark.parametrize("machine", ["virtualmachines", "virtualmachineinstances"])
-async def test_a_port_of_the_guest_is_forwarded(stage: Streaming, machine: str) -> None:
-    """The address is the launcher Pod's: the VMI's status, which its node writes, names another."""
-    stage.put_vmi(a_vmi(interfaces=NETWORK))
-    stage.served.api.put(VM, a_vm(created=True))
-    async with echoing() as port, stage.stream(f"portforward/{port}", machine) as websocket:
-        await websocket.send_bytes(b"hello")
-        assert await websocket.receive_bytes() == b"hello"
-
-
-async def test_datagrams_are_forwarded(stage: Streaming) -> None:
-    stage.put_vmi(a_vmi(interfaces=NETWORK))
-    transport, _unused = await asyncio.get_running_loop().create_datagram_endpoint(EchoUdp, ("127.0.0.1", 0))
-    port = transport.get_extra_info("sockname")[1]
-    async with stage.stream(f"portforward/{port}/udp") as websocket:
-        for datagram in (b"a", b"b"):
-            await websocket.send_bytes(datagram)
-            assert await websocket.receive_bytes() == datagram.upper()
-    transport.close()
-
-
-async def test_the_end_of_a_forwarded_connection_closes_the_stream(stage: Streaming) -> None:
-    stage.put_vmi(a_vmi(interfaces=NETWORK))
-
-    async def hang_up(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        writer.write(b"bye")
-        writer.close()
-
-    server = await asyncio.start_server(hang_up, "127.0.0.1", 0)
-    async with stage.stream(f"portforward/{server.sockets[0].getsockname()[1]}") as websocket:
-        assert await websocket.receive_bytes() == b"bye"
-        assert await is_closed(websocket) == (ENDED, "the guest has closed the connection")
-    server.close()
-
-
-async def test_a_closed_port_of_the_guest_is_named(stage: Streaming) -> None:
-    stage.put_vmi(a_vmi(interfaces=NETWORK))
-    async with echoing() as port:
-        pass
-    code, message = await stage.refusal(f"portforward/{port}")
-    assert code == 500
-    assert f"port {port} of the guest: nothing listens there" in message
-
-
-async def test_a_vm_without_an_instance_has_no_ports(stage: Streaming) -> None:
-    stage.served.api.put(VM, a_vm(created=False))
-    code, message = await stage.refusal("portforward/22", "virtualmachines")
-    assert (code, "start it first" in message) == (409, True)
-
-
-async def test_a_pod_without_an_address_has_no_ports(stage: Streaming) -> None:
-    stage.put_vmi(a_vmi(interfaces=NETWORK))
-    stage.served.api.put(
-        POD, {"metadata": {"name": "virt-launcher-web", "uid": "another", "labels": {CREATED_BY: "x"}}}
-    )
-    code, message = await stage.refusal("portforward/22")
-    assert (code, "no address" in message) == (400, True)
+    async with stage.stream("console") as former:
+        stage.sockets.open = wait  # type: ignore[method-assign,assignment]
+        opening = asyncio.create_task(stage.refusal("console"))
+        await waiting.wait()
+        opening.cancel()
+        await asyncio.wait({opening})
+        await until(lambda: stage.served.server.streams.by_machine.used_by("ns/web") == 1, "its end in virt-api")  # type: ignore[union-attr]
+        go_on.set()
+        stage.device.write(b"still")
+        assert await former.receive_bytes() == b"still"

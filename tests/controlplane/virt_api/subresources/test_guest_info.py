@@ -17,10 +17,8 @@ from controlplane.links.handler import Answer, Details, Done, Guest, Inquire, No
 from controlplane.virt_handler.api_endpoint.server import ApiEndpoint
 from controlplane.virt_handler.api_endpoint.serving_certificate import SelfSignedPair
 from tests.controlplane.virt_api.served import USER, serving
-from tests.controlplane.virt_api.subresources.test_power_requests import VMI, Stage, a_vmi, pair
+from tests.controlplane.virt_api.subresources.test_power_requests import VMI, Stage, a_vmi
 from tests.controlplane.virt_handler.streams.stage import NoStreams
-
-__all__ = ["pair"]  # a fixture
 
 ROOT = GuestUser(user_name="root", login_time=1.5)
 DISK = GuestFileSystem(disk_name="vda1", mount_point="/", file_system_type="ext4", used_bytes=0, total_bytes=10)

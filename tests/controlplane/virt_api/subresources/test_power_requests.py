@@ -62,11 +62,6 @@ def a_vmi(phase: str = "Running", paused: str = "", **status: Any) -> Json:
     }
 
 
-@pytest.fixture(scope="module")
-def pair() -> SelfSignedPair:
-    return asyncio.run(make_self_signed_pair("node-1"))
-
-
 class Stage:
     """A virt-api, and the API endpoint of a virt-handler."""
 

@@ -21,10 +21,8 @@ from controlplane.virt_api.subresources.screenshot import AT_ONCE_OF_NAMESPACE
 from controlplane.virt_handler.api_endpoint.server import ApiEndpoint
 from controlplane.virt_handler.api_endpoint.serving_certificate import SelfSignedPair
 from tests.controlplane.virt_api.served import USER, serving
-from tests.controlplane.virt_api.subresources.test_power_requests import VMI, Stage, a_vmi, pair
+from tests.controlplane.virt_api.subresources.test_power_requests import VMI, Stage, a_vmi
 from tests.controlplane.virt_handler.streams.stage import NoStreams
-
-__all__ = ["pair"]  # a fixture
 
 LARGE = PNG_SIGNATURE + bytes(PNG_LIMIT_BYTES - len(PNG_SIGNATURE))
 PATH = "/apis/subresources.kubevirt.io/v1/namespaces/ns/virtualmachineinstances/web/vnc/screenshot"

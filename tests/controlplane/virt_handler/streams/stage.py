@@ -1,13 +1,15 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A guest's device as QEMU serves it: a Unix socket with one connection at a time."""
+"""A guest's device as QEMU serves it: a Unix socket with one connection at a time; and the end of a stream to it."""
 
 from __future__ import annotations
 
 import asyncio
 import os
 from pathlib import Path
+
+import aiohttp
 
 from controlplane.links.handler import Guest, NotDone
 from controlplane.links.relay import Close
@@ -98,3 +100,11 @@ class DeviceSockets:
     async def explain_end(self, guest: Guest) -> Close:
         assert guest.node == GUEST.node
         return self.end
+
+
+async def is_closed(websocket: aiohttp.ClientWebSocketResponse) -> tuple[int | None, str]:
+    """Wait for the close frame. Return its code and reason."""
+    while (message := await websocket.receive()).type is aiohttp.WSMsgType.BINARY:
+        pass
+    assert message.type in (aiohttp.WSMsgType.CLOSE, aiohttp.WSMsgType.CLOSED), message
+    return websocket.close_code, message.extra or ""

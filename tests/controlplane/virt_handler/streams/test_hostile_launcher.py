@@ -51,7 +51,7 @@ class Launchers:
         return Close(ENDED, f"the guest of {guest.pod_uid} has stopped")
 
 
-class Hostel(Stage):
+class SharedNode(Stage):
     """A node with a well-behaved guest and a hostile launcher."""
 
     def __init__(self, pair: SelfSignedPair, directory: Path) -> None:
@@ -115,30 +115,30 @@ def descriptors() -> int:
 
 
 @pytest.fixture
-async def hostel(pair: SelfSignedPair, tmp_path: Path) -> AsyncIterator[Hostel]:
-    hostel = Hostel(pair, tmp_path)
-    await hostel.open()
-    yield hostel
-    await hostel.endpoint.close()
-    await hostel.device.close()
+async def node(pair: SelfSignedPair, tmp_path: Path) -> AsyncIterator[SharedNode]:
+    node = SharedNode(pair, tmp_path)
+    await node.open()
+    yield node
+    await node.endpoint.close()
+    await node.device.close()
 
 
 @pytest.mark.parametrize("behaviour", hostile_launcher.ALL, ids=lambda behaviour: behaviour.__name__)
-async def test_only_its_own_session_is_hurt(hostel: Hostel, behaviour: Behaviour) -> None:
-    async with hostel.stream() as neighbour:
-        await hostel.answer(neighbour)
-        before, open_before = hostel.remains(), descriptors()
-        with hostile_launcher.running(behaviour, hostel.hostile_path):
-            hostile = asyncio.create_task(hostel.provoke())
-            await until(lambda: hostel.tries > 0 or len(hostel.endpoint._sessions) == 2, "the hostile session")
+async def test_only_its_own_session_is_hurt(node: SharedNode, behaviour: Behaviour) -> None:
+    async with node.stream() as neighbour:
+        await node.answer(neighbour)
+        before, open_before = node.remains(), descriptors()
+        with hostile_launcher.running(behaviour, node.hostile_path):
+            hostile = asyncio.create_task(node.provoke())
+            await until(lambda: node.tries > 0 or len(node.endpoint._sessions) == 2, "the hostile session")
             for _unused in range(ROUND_TRIPS):
-                await hostel.answer(neighbour)
-            copied = hostel.copied
-            await hostel.write_much(neighbour)
+                await node.answer(neighbour)
+            copied = node.copied
+            await node.write_much(neighbour)
             assert not hostile.done(), hostile.exception()
-            assert (hostel.copied - copied) / MUCH_BYTES < SHARE
+            assert (node.copied - copied) / MUCH_BYTES < SHARE
             hostile.cancel()
             await asyncio.wait({hostile})
-        await until(lambda: hostel.remains() <= before, "the end of the hostile session")
+        await until(lambda: node.remains() <= before, "the end of the hostile session")
         await until(lambda: descriptors() <= open_before, "the descriptors")
-        await hostel.answer(neighbour)
+        await node.answer(neighbour)

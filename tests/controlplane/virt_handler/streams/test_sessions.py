@@ -28,7 +28,7 @@ from controlplane.virt_handler.streams.sessions import Sockets
 from tests.controlplane.virt_api.served import an_authority
 from tests.controlplane.virt_handler.api_endpoint.test_server import INSTALL_NAMESPACE, a_caller
 from tests.controlplane.virt_handler.fakes import until
-from tests.controlplane.virt_handler.streams.stage import GUEST, Device, DeviceSockets
+from tests.controlplane.virt_handler.streams.stage import GUEST, Device, DeviceSockets, is_closed
 
 Socket = aiohttp.ClientWebSocketResponse
 OPENING = OpenStream(GUEST, "serial", "jane")
@@ -77,14 +77,6 @@ class Stage:
             assert isinstance(answer, NotDone)
             await is_closed(websocket)
             return answer
-
-
-async def is_closed(websocket: Socket) -> tuple[int | None, str]:
-    """Wait for the close frame. Return its code and reason."""
-    while (message := await websocket.receive()).type is aiohttp.WSMsgType.BINARY:
-        pass
-    assert message.type in (aiohttp.WSMsgType.CLOSE, aiohttp.WSMsgType.CLOSED), message
-    return websocket.close_code, message.extra or ""
 
 
 @pytest.fixture
