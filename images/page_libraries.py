@@ -81,17 +81,17 @@ def _fetch(page: Path, library: Library) -> Library:
         checksum = hashlib.sha512(archive.read_bytes()).digest()
         files = _unpack(archive, library.files)
     integrity = f"sha512-{base64.b64encode(checksum).decode()}"
-    found = replace(library, integrity=integrity, sha256=digest(files))
+    fetched = replace(library, integrity=integrity, sha256=digest(files))
     if library.integrity not in {"", integrity}:
         raise LibraryError(f"{name} has the checksum {integrity}, but {LIST} has {library.integrity}")
-    if library.sha256 not in {"", found.sha256}:
-        raise LibraryError(f"{name}: its files have the checksum {found.sha256}, but {LIST} has {library.sha256}")
+    if library.sha256 not in {"", fetched.sha256}:
+        raise LibraryError(f"{name}: its files have the checksum {fetched.sha256}, but {LIST} has {library.sha256}")
     shutil.rmtree(page / library.directory, ignore_errors=True)
     for path, content in files.items():
         target = page / library.directory / ROOT / path
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(content)
-    return found
+    return fetched
 
 
 def _unpack(archive: Path, patterns: list[str]) -> dict[str, bytes]:

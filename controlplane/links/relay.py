@@ -125,7 +125,7 @@ async def _to_client(client: web.WebSocketResponse, far: FarEnd, transferred: Tr
         data = await far.receive()
         if isinstance(data, Close):
             return data
-        if (end := await _give(client.send_bytes(data), far.stall_seconds)) is not None:
+        if (end := await _send_within(client.send_bytes(data), far.stall_seconds)) is not None:
             return end
         transferred.to_client += len(data)
         await pauses.next()
@@ -145,7 +145,7 @@ async def _from_client(client: web.WebSocketResponse, far: FarEnd, transferred: 
                     return Close(LOST, f"the guest did not take for {far.input_seconds:.0f} s what you sent")
                 transferred.from_client += len(message.data)
             case WSMsgType.PING:
-                if (end := await _give(client.pong(message.data), far.stall_seconds)) is not None:
+                if (end := await _send_within(client.pong(message.data), far.stall_seconds)) is not None:
                     return end
             case WSMsgType.TEXT | WSMsgType.PONG:
                 pass
@@ -156,13 +156,13 @@ async def _from_client(client: web.WebSocketResponse, far: FarEnd, transferred: 
         await pauses.next()
 
 
-async def _give(sending: Coroutine[Any, Any, None], stall_seconds: float) -> Close | None:
-    """Wait until the client has taken a message. Return an end if it does not.
+async def _send_within(sending: Coroutine[Any, Any, None], stall_seconds: float) -> Close | None:
+    """Wait until the client has taken a message. Return an end if it does not in time.
 
     The message is not given up then: aiohttp could not wait for any later one, and so not for the close frame.
     """
     task = asyncio.create_task(sending)
-    task.add_done_callback(_ignore)
+    task.add_done_callback(_retrieve_error)
     await asyncio.wait({task}, timeout=stall_seconds)
     if not task.done():
         return Close(TOO_SLOW, f"you did not read for {stall_seconds:.0f} s what the guest wrote")
@@ -173,7 +173,7 @@ async def _give(sending: Coroutine[Any, Any, None], stall_seconds: float) -> Clo
     return None
 
 
-def _ignore(task: asyncio.Task[None]) -> None:
+def _retrieve_error(task: asyncio.Task[None]) -> None:
     """Retrieve the error of a message that nobody waits for any more."""
     if not task.cancelled():
         task.exception()

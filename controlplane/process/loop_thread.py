@@ -5,7 +5,7 @@
 
 Each migration has its own thread, because its peer can block it: one call of OpenSSL reads messages without payload
 (TLS 1.3's KeyUpdate) until no more arrive. Code in the thread must not touch objects of the main loop. It calls into
-the main loop with `home`.
+the main loop with `run_in_main_loop`.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ class LoopThread:
     def __init__(self, name: str) -> None:
         """name: of the thread, for debuggers."""
         self._name = name
-        self._home: asyncio.AbstractEventLoop | None = None
+        self._main_loop: asyncio.AbstractEventLoop | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
     async def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine in the thread, and wait for it in the main loop. Cancelling the wait cancels it."""
-        self._home = asyncio.get_running_loop()
+        self._main_loop = asyncio.get_running_loop()
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._running_loop()))
 
-    async def home(self, work: Coroutine[Any, Any, T]) -> T:
+    async def run_in_main_loop(self, work: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine in the main loop, and wait for it in the thread. Cancelling the wait cancels it."""
-        if self._home is None:
+        if self._main_loop is None:
             work.close()
             raise RuntimeError("nothing runs in the thread")
-        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._home))
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._main_loop))
 
     def end(self) -> None:
         """End the thread. No coroutine may run in it now."""

@@ -21,11 +21,11 @@ from typing import Any
 
 import yaml
 
-from tests.bench.console_ends import CHUNK_BYTES, ON_SOCKETS, PORT, Way, executed, forwarded, stream
+from tests.bench.console_ends import CHUNK_BYTES, ON_SOCKETS, PORT, Connection, executed, forwarded, stream
 from tests.e2e.cluster import Cluster
 from tests.e2e.deployed import deployed
 from tests.e2e.machines import a_vm, with_grace
-from tests.e2e.streams import PATH, _context
+from tests.e2e.streams import PATH, client_context
 from tests.e2e.streams import stream as open_stream
 
 ROUNDS = 3
@@ -36,9 +36,9 @@ PEERS = {"console": "exec", "portforward": "port-forward"}
 GUEST_BYTES, GUEST_ECHOES = 100_000, 20
 
 Report = Callable[[dict[str, Any]], None]
-Ways = dict[str, Callable[[], AbstractAsyncContextManager[Way]]]
+Openers = dict[str, Callable[[], AbstractAsyncContextManager[Connection]]]
 Figures = dict[tuple[str, str], list[float]]
-"""By way and measure: MB/s down and up, ms of an echo."""
+"""By connection and measure: MB/s down and up, ms of an echo."""
 
 
 def run(report: Report) -> None:
@@ -59,7 +59,7 @@ def measure(cluster: Cluster, report: Report) -> list[str]:
         report(figure)
     pod = cluster.launcher(NAME)["metadata"]["name"]
     with _in_the_guests_place(cluster, pod):
-        figures = asyncio.run(_measure(_ways(cluster, pod)))
+        figures = asyncio.run(_measure(_openers(cluster, pod)))
     return list(_judge(figures, report))
 
 
@@ -76,10 +76,10 @@ def _in_the_guests_place(cluster: Cluster, pod: str) -> Iterator[None]:
             process.kill()
 
 
-def _ways(cluster: Cluster, pod: str) -> Ways:
+def _openers(cluster: Cluster, pod: str) -> Openers:
     config = yaml.safe_load(cluster.kubeconfig.read_text())
     server, user = config["clusters"][0]["cluster"], config["users"][0]["user"]
-    context: ssl.SSLContext = _context(server, user)
+    context: ssl.SSLContext = client_context(server, user)
 
     def url(what: str) -> str:
         return str(server["server"]) + PATH.format("default", NAME, what)
@@ -92,47 +92,47 @@ def _ways(cluster: Cluster, pod: str) -> Ways:
     }
 
 
-async def _measure(ways: Ways) -> Figures:
+async def _measure(openers: Openers) -> Figures:
     figures: Figures = {}
     for _unused in range(ROUNDS):
-        for name, open_way in ways.items():
+        for name, open_connection in openers.items():
             for measured, act in (("down", _send_down), ("up", _send_up), ("echo", _echo)):
-                async with open_way() as way:
-                    figures.setdefault((name, measured), []).append(await act(way))
+                async with open_connection() as connection:
+                    figures.setdefault((name, measured), []).append(await act(connection))
     return figures
 
 
-async def _send_down(way: Way) -> float:
+async def _send_down(connection: Connection) -> float:
     began, left = time.monotonic(), BYTES
-    await way.send(b"s%d\n" % BYTES)
+    await connection.send(b"s%d\n" % BYTES)
     while left > 0:
-        left -= len(await _some(way))
+        left -= len(await _some(connection))
     return BYTES / (time.monotonic() - began) / 1e6
 
 
-async def _send_up(way: Way) -> float:
+async def _send_up(connection: Connection) -> float:
     chunk = bytes(CHUNK_BYTES)
-    await way.send(b"t%d\n" % BYTES)
+    await connection.send(b"t%d\n" % BYTES)
     began = time.monotonic()
     for _unused in range(BYTES // CHUNK_BYTES):
-        await way.send(chunk)
-    await _some(way)
+        await connection.send(chunk)
+    await _some(connection)
     return BYTES / (time.monotonic() - began) / 1e6
 
 
-async def _echo(way: Way) -> float:
-    await way.send(b"e0\n")
+async def _echo(connection: Connection) -> float:
+    await connection.send(b"e0\n")
     taken = []
     for _unused in range(ECHOES):
         began = time.monotonic()
-        await way.send(b"k")
-        await _some(way)
+        await connection.send(b"k")
+        await _some(connection)
         taken.append(time.monotonic() - began)
     return statistics.median(taken) * 1e3
 
 
-async def _some(way: Way) -> bytes:
-    if not (data := await way.receive()):
+async def _some(connection: Connection) -> bytes:
+    if not (data := await connection.receive()):
         raise RuntimeError("the connection ended")
     return data
 

@@ -79,7 +79,7 @@ sys.stdin.read()
 """
 
 
-class Way(Protocol):
+class Connection(Protocol):
     """A connection to the program in the guest's place."""
 
     async def send(self, data: bytes) -> None:
@@ -117,7 +117,7 @@ class Pipes:
 
 
 @asynccontextmanager
-async def stream(url: str, context: ssl.SSLContext) -> AsyncIterator[Way]:
+async def stream(url: str, context: ssl.SSLContext) -> AsyncIterator[Connection]:
     async with (
         aiohttp.ClientSession() as session,
         session.ws_connect(url, ssl=context, protocols=("plain.kubevirt.io",), max_msg_size=0) as websocket,
@@ -126,7 +126,7 @@ async def stream(url: str, context: ssl.SSLContext) -> AsyncIterator[Way]:
 
 
 @asynccontextmanager
-async def executed(cluster: Cluster, pod: str) -> AsyncIterator[Way]:
+async def executed(cluster: Cluster, pod: str) -> AsyncIterator[Connection]:
     """Run `kubectl exec`: the program answers on its standard streams."""
     command = (*cluster.program, "exec", "-i", pod, "-c", "compute", "--", "python3", "-u", "-c", ON_STANDARD_STREAMS)
     async with _process(*command) as process:
@@ -136,7 +136,7 @@ async def executed(cluster: Cluster, pod: str) -> AsyncIterator[Way]:
 
 
 @asynccontextmanager
-async def forwarded(cluster: Cluster, pod: str) -> AsyncIterator[Way]:
+async def forwarded(cluster: Cluster, pod: str) -> AsyncIterator[Connection]:
     """Run `kubectl port-forward`, and connect to it."""
     async with _process(*cluster.program, "port-forward", pod, f":{PORT}") as process:
         assert process.stdout is not None

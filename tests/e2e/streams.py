@@ -57,7 +57,7 @@ def stream(kubeconfig: Path, name: str, what: str, namespace: str = "default") -
     config = yaml.safe_load(kubeconfig.read_text())
     server, user = config["clusters"][0]["cluster"], config["users"][0]["user"]
     url = server["server"].replace("https:", "wss:") + PATH.format(namespace, name, what)
-    options: dict[str, Any] = {"sslopt": {"context": _context(server, user)}, "suppress_origin": True}
+    options: dict[str, Any] = {"sslopt": {"context": client_context(server, user)}, "suppress_origin": True}
     connection = websocket.create_connection(url, timeout=LIMIT_SECONDS, subprotocols=[PROTOCOL], **options)
     try:
         yield Stream(connection)
@@ -81,7 +81,7 @@ def get(kubeconfig: Path, name: str, what: str, namespace: str = "default") -> t
     server, user = config["clusters"][0]["cluster"], config["users"][0]["user"]
     at = urlsplit(server["server"])
     connection = http.client.HTTPSConnection(
-        at.hostname or "", at.port, timeout=LIMIT_SECONDS, context=_context(server, user)
+        at.hostname or "", at.port, timeout=LIMIT_SECONDS, context=client_context(server, user)
     )
     with closing(connection):
         connection.request("GET", PATH.format(namespace, name, what))
@@ -89,7 +89,8 @@ def get(kubeconfig: Path, name: str, what: str, namespace: str = "default") -> t
         return response.status, response.headers.get_content_type(), response.read()
 
 
-def _context(server: dict[str, Any], user: dict[str, Any]) -> ssl.SSLContext:
+def client_context(server: dict[str, Any], user: dict[str, Any]) -> ssl.SSLContext:
+    """Return the TLS context of a client: cluster and user are those of a kubeconfig."""
     authority = base64.b64decode(server["certificate-authority-data"]).decode()
     context = ssl.create_default_context(cadata=authority)
     with tempfile.NamedTemporaryFile() as pair:

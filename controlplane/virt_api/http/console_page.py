@@ -48,7 +48,7 @@ CONTENT_SECURITY_POLICY = "; ".join(
         "require-trusted-types-for 'script'; trusted-types 'none'",  # no text becomes HTML
     )
 )
-_TO_THE_PAGE = b"""<!doctype html>
+_REDIRECTION = b"""<!doctype html>
 <meta charset="utf-8">
 <meta http-equiv="refresh" content="0; url=console/">
 <link rel="icon" href="console/icon.svg">
@@ -89,7 +89,7 @@ class ConsolePage:
     def answer(self, route: PageRoute, if_none_match: str = "", accept_encoding: str = "") -> Response:
         """Answer a request. The texts are the request's headers of these names."""
         if route.path is None:
-            return Response(200, _TO_THE_PAGE, HTML, HEADERS, charset="utf-8")
+            return Response(200, _REDIRECTION, HTML, HEADERS, charset="utf-8")
         file = self.files.get(route.path)
         if file is None:
             return failure(404, f"the console page has no file {route.path[:64]!r}")

@@ -29,7 +29,7 @@ class AuditedSession:
 
 @contextmanager
 def audited(route: SubresourceRoute, user: User) -> Iterator[AuditedSession]:
-    """Log the begin and the end of a session, however it ends."""
+    """Log the beginning and the end of a session, however it ends."""
     access, session, began = route.access, AuditedSession(), time.monotonic()
     path = "/".join((access.subresource, *route.arguments))
     extra = {"key": f"{access.namespace}/{access.name}", "path": path, "user": user.name}

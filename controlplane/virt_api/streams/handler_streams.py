@@ -25,8 +25,8 @@ from controlplane.links.streams import ENDED, LOST, MOVED, REPLACED, TAKEN_OVER,
 from controlplane.virt_api.streams.preconditions import StreamRefusedError
 from controlplane.virt_api.subresources.handler_client import CONNECT_SECONDS, HandlerClient, NotSentError
 
-_CODES = {"absent": 404, "refused": 400, "busy": 503, "lost": 500, "overdue": 500}
-_ENDS = frozenset({ENDED, LOST, TAKEN_OVER, MOVED, TOO_SLOW, REPLACED})
+_STATUS_CODES = {"absent": 404, "refused": 400, "busy": 503, "lost": 500, "overdue": 500}
+_CLOSE_CODES = frozenset({ENDED, LOST, TAKEN_OVER, MOVED, TOO_SLOW, REPLACED})
 
 
 class HandlerStream:
@@ -52,7 +52,7 @@ class HandlerStream:
                     pass
                 case _:
                     code, reason = self._websocket.close_code, sanitize(str(message.extra or ""))
-                    if code in _ENDS:
+                    if code in _CLOSE_CODES:
                         return Close(code, reason or "its virt-handler gives no reason")
                     return Close(LOST, "the connection to the guest's virt-handler broke")
             await self._pauses.next()
@@ -88,7 +88,7 @@ async def open_handler_stream(handlers: HandlerClient, opening: OpenStream) -> H
             answer = link.read_answer(await websocket.receive_str())
             if isinstance(answer, NotDone):
                 text = sanitize(answer.text) or "its virt-handler gives no reason"
-                raise StreamRefusedError(_CODES[answer.kind], text)
+                raise StreamRefusedError(_STATUS_CODES[answer.kind], text)
             undo.pop_all()
             return HandlerStream(websocket, opening.device)
     except (aiohttp.ClientError, OSError, TimeoutError, TypeError, LinkError) as error:

@@ -87,9 +87,9 @@ class Streams:
                 return forbidden(route, user)
             check_websocket(request)  # before a session of another user is ended
             _check_origin(request, self.origins())
-            with ExitStack() as places:
+            with ExitStack() as reservations:
                 key = Key(route.access.namespace, route.access.name)
-                self._reserve(places, key)
+                self._reserve(reservations, key)
                 stream = await while_connected(request, self._open(route, key, user, request))
                 try:
                     return await self._run(route, user, request, stream)
@@ -100,13 +100,15 @@ class Streams:
         except (StreamRefusedError, DecodeError, NotAWebSocketError, BusyError, ApiError) as error:
             return _refuse(route, error)
 
-    def _reserve(self, places: ExitStack, key: Key) -> None:
+    def _reserve(self, reservations: ExitStack, key: Key) -> None:
         limits = (
             (self.by_namespace, key.namespace, f"namespace {key.namespace} has {SESSIONS_OF_NAMESPACE} open streams"),
             (self.by_machine, str(key), f"machine {key} has {SESSIONS_OF_MACHINE} open streams"),
         )
         for quota, holder, text in limits:
-            places.enter_context(quota.reserve(holder, 1, f"{text}, or virt-api has {SESSIONS}; close one of them"))
+            reservations.enter_context(
+                quota.reserve(holder, 1, f"{text}, or virt-api has {SESSIONS}; close one of them")
+            )
 
     async def _open(self, route: SubresourceRoute, key: Key, user: User, request: web.BaseRequest) -> Stream:
         match route.row.action:

@@ -96,7 +96,7 @@ class ApiEndpoint:
         self._tls = tls
         self._answers = answers
         self._thread = LoopThread("endpoint")
-        self._sessions = StreamSessions(sockets, self._thread.home)
+        self._sessions = StreamSessions(sockets, self._thread.run_in_main_loop)
         self._listener: Listener | None = None
 
     async def open(self, address: str, port: int) -> int:
@@ -154,7 +154,7 @@ class ApiEndpoint:
             return NotDone("refused", "this virt-handler does not support the request")
         try:
             async with asyncio.timeout(CARRY_OUT_SECONDS):
-                return await self._thread.home(handler(request))
+                return await self._thread.run_in_main_loop(handler(request))
         except TimeoutError:
             return NotDone("overdue", f"it was not done within {CARRY_OUT_SECONDS:.0f} s; virt-handler still tries")
 

@@ -76,7 +76,7 @@ class IncomingTunnels:
         context, thread = server_tls_context(self._pair, peer), LoopThread("migration")
 
         async def dial(channel: Channel) -> socket:
-            return await thread.home(self._dial(migration.target_pod_uid, channel))
+            return await thread.run_in_main_loop(self._dial(migration.target_pod_uid, channel))
 
         server = TunnelServer(migration_identity(migration), context, dial)
         try:

@@ -43,7 +43,7 @@ log = logging.getLogger(__name__)
 SESSIONS = 128
 """Open sessions of this node."""
 FIRST_MESSAGE_SECONDS = 5.0
-Home = Callable[[Coroutine[Any, Any, Any]], Awaitable[Any]]
+RunInMainLoop = Callable[[Coroutine[Any, Any, Any]], Awaitable[Any]]
 """Runs a coroutine in the main loop."""
 
 
@@ -77,9 +77,9 @@ class Session:
 class StreamSessions:
     """The sessions of this node. Use it in one loop."""
 
-    def __init__(self, sockets: Sockets, home: Home) -> None:
+    def __init__(self, sockets: Sockets, run_in_main_loop: RunInMainLoop) -> None:
         self._sockets = sockets
-        self._home = home
+        self._run_in_main_loop = run_in_main_loop
         self._sessions: dict[tuple[str, GuestDevice], Session] = {}
         """By Pod UID and device."""
 
@@ -108,9 +108,9 @@ class StreamSessions:
         """Open the device, and copy until an end. Raises StreamRefused, ConnectionError."""
         opening = session.opening
         self._check_free(opening)
-        with ExitStack() as held:
-            socket: LauncherSocket = await self._home(self._sockets.open(opening))
-            held.callback(socket.close)
+        with ExitStack() as resources:
+            socket: LauncherSocket = await self._run_in_main_loop(self._sockets.open(opening))
+            resources.callback(socket.close)
             if is_gone(session.websocket):  # it ends no session of another user
                 raise ConnectionResetError("virt-api is gone")
             with self._enter(session) as former:
@@ -118,7 +118,7 @@ class StreamSessions:
                     former.end_with(Close(TAKEN_OVER, f"taken over by {opening.user}"))
                     await former.closed.wait()
                 device = await self._connect(opening, socket)
-                held.close()
+                resources.close()
                 try:
                     return await self._copy(session, device)
                 finally:
@@ -126,20 +126,20 @@ class StreamSessions:
 
     @contextmanager
     def _enter(self, session: Session) -> Iterator[Session | None]:
-        """Have the device's place inside the block. Yields the former session. Raises StreamRefused."""
+        """Register the session of its device inside the block. Yields the former one. Raises StreamRefused."""
         self._check_free(session.opening)  # others may have come while the socket was opened
-        place = _place(session.opening)
-        former = self._sessions.get(place)
-        self._sessions[place] = session
+        key = _key(session.opening)
+        former = self._sessions.get(key)
+        self._sessions[key] = session
         try:
             yield former
         finally:
             session.closed.set()
-            if self._sessions.get(place) is session:
-                del self._sessions[place]
+            if self._sessions.get(key) is session:
+                del self._sessions[key]
 
     def _check_free(self, opening: OpenStream) -> None:
-        former = self._sessions.get(_place(opening))
+        former = self._sessions.get(_key(opening))
         if former is None and len(self._sessions) >= SESSIONS:
             text = f"this node has {SESSIONS} open consoles and screens; close one of them"
             raise StreamRefused(NotDone("busy", text))
@@ -158,7 +158,7 @@ class StreamSessions:
         try:
             await session.websocket.send_str(encode(StreamOpened()))
             if session.opening.with_backlog and session.opening.device == "serial":
-                await device.begin_with(await self._home(self._sockets.read_backlog(session.opening.guest)))
+                await device.begin_with(await self._run_in_main_loop(self._sockets.read_backlog(session.opening.guest)))
             end = await relay(session.websocket, device, session.end, transferred)
             return end
         finally:
@@ -169,9 +169,9 @@ class StreamSessions:
             log.info("stream ended", extra={**extra, **sizes, "because": end.reason, "seconds": seconds})
 
     async def _explain_end(self, guest: Guest) -> Close:
-        close: Close = await self._home(self._sockets.explain_end(guest))
+        close: Close = await self._run_in_main_loop(self._sockets.explain_end(guest))
         return close
 
 
-def _place(opening: OpenStream) -> tuple[str, GuestDevice]:
+def _key(opening: OpenStream) -> tuple[str, GuestDevice]:
     return opening.guest.pod_uid, opening.device

@@ -23,7 +23,7 @@ async def test_work_runs_in_one_other_thread_and_home_runs_in_this_one() -> None
     there = await loop_thread.run(where())
     assert there != here
     assert await loop_thread.run(where()) == there
-    assert await loop_thread.run(loop_thread.home(where())) == here
+    assert await loop_thread.run(loop_thread.run_in_main_loop(where())) == here
 
 
 async def test_a_busy_copy_thread_does_not_block_this_loop() -> None:
@@ -73,4 +73,4 @@ async def test_an_ended_thread_is_gone() -> None:
 
 async def test_home_outside_the_thread_is_an_error() -> None:
     with pytest.raises(RuntimeError, match="nothing runs"):
-        await LoopThread("migration").home(where())
+        await LoopThread("migration").run_in_main_loop(where())
