@@ -6,7 +6,7 @@
 argspec     options                    endpoint    options to address and credentials (kubeconfig, kubeconfig_shape,
 frame       the module around its work             exec_login)
 api         calls on objects           transport   HTTP (deadline, failures, proxy); streams
-websocket   its handshake              messages    binary messages; frames: how a WebSocket carries them
+websocket   its handshake; websocket_messages: binary messages; websocket_frames: how a WebSocket carries them
 objects     checks of responses        refusals    errors of the API server
 parallel    several calls at once      waiter      wait for objects
 redact      hide secrets               errors      what all of them raise

@@ -15,8 +15,8 @@ from .._client import paths
 from .._client.api import Api, Resource
 from .._client.argspec import auth_argument_spec
 from .._client.errors import ApiError, BadArgument, NotFound, TimedOut
-from .._client.messages import Messages
 from .._client.websocket import WebSocket, opened
+from .._client.websocket_messages import Messages
 from .._vm import console_log, kinds
 from ..kubevirt_api import names
 from .dialogue import Dialogue, Step

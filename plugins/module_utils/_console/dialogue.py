@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from .._client.errors import BadArgument, TimedOut, VirtError
-from .._client.frames import Closed
+from .._client.websocket_frames import Closed
 from .._vm import transcript
 
 SHOWN_LINES = 20

@@ -14,7 +14,7 @@ from types import TracebackType
 
 from .._client.api import Api, Resource
 from .._client.errors import BadArgument, VirtError
-from .._client.frames import Closed
+from .._client.websocket_frames import Closed
 from .open_port import open_port, why_ended
 from .relay import RESET, Relay, Stopped
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from .._client import websocket
 from .._client.api import Api, Resource, expect
 from .._client.errors import ApiError
-from .._client.frames import BROKEN, Closed
 from .._client.websocket import WebSocket
+from .._client.websocket_frames import BROKEN, Closed
 from ..kubevirt_api import names
 
 _START = "start it (kubevirt_vm with state=started), and wait until it runs (wait=true)"

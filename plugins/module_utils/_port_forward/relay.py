@@ -19,9 +19,9 @@ import ssl
 import struct
 import time
 
-from .._client import frames
-from .._client.frames import BINARY, BROKEN, NORMAL, PING, PONG, Closed
+from .._client import websocket_frames
 from .._client.websocket import WebSocket
+from .._client.websocket_frames import BINARY, BROKEN, NORMAL, PING, PONG, Closed
 
 CHUNK_BYTES = 32 * 1024
 LIMIT_BYTES = 64 * 1024
@@ -80,7 +80,7 @@ class Relay:
         """Bytes that were copied."""
         self._stream, self._stop = stream, stop
         self._client, self._server = Side(local), Side(stream.socket)
-        self._decoder = frames.Decoder()
+        self._decoder = websocket_frames.Decoder()
         self._active = time.monotonic()
         """When the guest sent something, or the client ended."""
 
@@ -144,7 +144,7 @@ class Relay:
         self._client.flush()
         data = None if self._client.has_ended or self._server.is_full else self._client.receive()
         if data:
-            self._server.pending += frames.encode(BINARY, data)
+            self._server.pending += websocket_frames.encode(BINARY, data)
             self.to_guest += len(data)
             self._flush_stream()
         elif data is not None:
@@ -171,7 +171,7 @@ class Relay:
     def _take_messages(self) -> None:
         while (message := self._decoder.next()) is not None:
             if message.opcode == PING:
-                self._server.pending += frames.encode(PONG, message.payload)
+                self._server.pending += websocket_frames.encode(PONG, message.payload)
             else:
                 self._active = time.monotonic()
                 self._client.pending += message.payload
@@ -194,7 +194,7 @@ class Relay:
     def _end_stream(self) -> None:
         with contextlib.suppress(OSError):
             self._stream.socket.settimeout(LINGER_SECONDS)
-            self._stream.socket.sendall(bytes(self._server.pending) + frames.close())
+            self._stream.socket.sendall(bytes(self._server.pending) + websocket_frames.close())
         self._stream.close()
 
 

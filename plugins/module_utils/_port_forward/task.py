@@ -9,7 +9,7 @@ import time
 from contextlib import closing
 from typing import Any
 
-from .._client import frames, paths
+from .._client import paths, websocket_frames
 from .._client.api import Api, Resource
 from .._client.argspec import auth_argument_spec
 from .._client.errors import ApiError, BadArgument, NotFound, TimedOut, VirtError
@@ -86,7 +86,7 @@ def _wait_until_open(api: Api, guests: Resource, params: dict[str, Any]) -> None
                 text = f"{error.message}; waited for {params['timeout']} s"
                 raise TimedOut(text, **error.facts) from error
         else:
-            stream.socket.sendall(frames.close())
+            stream.socket.sendall(websocket_frames.close())
             stream.close()
             return
         time.sleep(RETRY_SECONDS)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from ansible_collections.virtops.kubevirt.plugins.module_utils._client.errors import BadArgument, TimedOut, VirtError
-from ansible_collections.virtops.kubevirt.plugins.module_utils._client.frames import Closed
+from ansible_collections.virtops.kubevirt.plugins.module_utils._client.websocket_frames import Closed
 from ansible_collections.virtops.kubevirt.plugins.module_utils._console.dialogue import Dialogue, Step
 from ansible_collections.virtops.kubevirt.plugins.module_utils._vm import transcript
 

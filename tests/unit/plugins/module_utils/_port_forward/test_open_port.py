@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 from ansible_collections.virtops.kubevirt.plugins.module_utils._client.api import Api
 from ansible_collections.virtops.kubevirt.plugins.module_utils._client.errors import ApiError
-from ansible_collections.virtops.kubevirt.plugins.module_utils._client.frames import Closed
+from ansible_collections.virtops.kubevirt.plugins.module_utils._client.websocket_frames import Closed
 from ansible_collections.virtops.kubevirt.plugins.module_utils._port_forward.open_port import open_port, why_ended
 
 from .conftest import ECHO, GUESTS, Server

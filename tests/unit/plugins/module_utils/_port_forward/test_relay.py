@@ -12,8 +12,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 import pytest
-from ansible_collections.virtops.kubevirt.plugins.module_utils._client.frames import BROKEN, Closed
 from ansible_collections.virtops.kubevirt.plugins.module_utils._client.websocket import WebSocket
+from ansible_collections.virtops.kubevirt.plugins.module_utils._client.websocket_frames import BROKEN, Closed
 from ansible_collections.virtops.kubevirt.plugins.module_utils._port_forward import relay as relay_module
 from ansible_collections.virtops.kubevirt.plugins.module_utils._port_forward.relay import Relay, Stopped
 

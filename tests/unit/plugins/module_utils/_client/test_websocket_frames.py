@@ -6,8 +6,8 @@
 from __future__ import annotations
 
 import pytest
-from ansible_collections.virtops.kubevirt.plugins.module_utils._client import frames
-from ansible_collections.virtops.kubevirt.plugins.module_utils._client.frames import (
+from ansible_collections.virtops.kubevirt.plugins.module_utils._client import websocket_frames
+from ansible_collections.virtops.kubevirt.plugins.module_utils._client.websocket_frames import (
     BINARY,
     PING,
     Closed,
@@ -36,7 +36,7 @@ def test_messages_before_a_close_frame_come_first() -> None:
     assert decoder.next() == Message(BINARY, b"hi")
     with pytest.raises(Closed) as closed:
         decoder.next()
-    assert closed.value.code == frames.NORMAL
+    assert closed.value.code == websocket_frames.NORMAL
 
 
 def test_half_a_frame_is_no_message() -> None:
@@ -47,7 +47,7 @@ def test_half_a_frame_is_no_message() -> None:
 
 
 def test_fragments_may_not_add_up_to_more_than_the_limit() -> None:
-    size = frames.MESSAGE_LIMIT // 2 + 1
+    size = websocket_frames.MESSAGE_LIMIT // 2 + 1
     decoder = Decoder()
     for opcode in (BINARY, 0):
         decoder.feed(bytes([opcode, 127]) + size.to_bytes(8, "big") + bytes(size))
@@ -58,7 +58,7 @@ def test_fragments_may_not_add_up_to_more_than_the_limit() -> None:
 @pytest.mark.parametrize("size", [0, 125, 126, 65535, 65536])
 def test_a_client_masks_what_it_sends(size: int) -> None:
     data = bytes(index % 251 for index in range(size))
-    frame = frames.encode(BINARY, data)
+    frame = websocket_frames.encode(BINARY, data)
     start = len(frame) - size
     key, masked = frame[start - 4 : start], frame[start:]
     assert frame[0] == 0x82

@@ -11,10 +11,10 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from ansible_collections.virtops.kubevirt.plugins.module_utils._client import frames, websocket
-from ansible_collections.virtops.kubevirt.plugins.module_utils._client.frames import BROKEN, Closed
-from ansible_collections.virtops.kubevirt.plugins.module_utils._client.messages import Messages
+from ansible_collections.virtops.kubevirt.plugins.module_utils._client import websocket, websocket_frames
 from ansible_collections.virtops.kubevirt.plugins.module_utils._client.websocket import WebSocket
+from ansible_collections.virtops.kubevirt.plugins.module_utils._client.websocket_frames import BROKEN, Closed
+from ansible_collections.virtops.kubevirt.plugins.module_utils._client.websocket_messages import Messages
 
 from tests.unit.plugins.module_utils._client.test_websocket import PLAIN, VMI, serving
 
@@ -63,7 +63,7 @@ def test_a_close_frame_says_why(ends: tuple[Messages, socket.socket]) -> None:
 
 
 @pytest.mark.parametrize(
-    "sent", [b"\x82\x81keyx", b"\x82\x7f" + struct.pack("!Q", frames.MESSAGE_LIMIT + 1), b"\x82\x05ab"]
+    "sent", [b"\x82\x81keyx", b"\x82\x7f" + struct.pack("!Q", websocket_frames.MESSAGE_LIMIT + 1), b"\x82\x05ab"]
 )
 def test_what_is_no_message_ends_the_stream(ends: tuple[Messages, socket.socket], sent: bytes) -> None:
     stream, server = ends

@@ -8,9 +8,9 @@ from __future__ import annotations
 import contextlib
 import time
 
-from . import frames
-from .frames import BINARY, BROKEN, PING, PONG, Closed
+from . import websocket_frames
 from .websocket import WebSocket
+from .websocket_frames import BINARY, BROKEN, PING, PONG, Closed
 
 CHUNK_BYTES = 64 * 1024
 
@@ -20,11 +20,11 @@ class Messages:
 
     def __init__(self, stream: WebSocket) -> None:
         self._stream = stream
-        self._decoder = frames.Decoder()
+        self._decoder = websocket_frames.Decoder()
 
     def send(self, data: bytes) -> None:
         """Send a message. Closed, TimeoutError."""
-        self._send(frames.encode(BINARY, data))
+        self._send(websocket_frames.encode(BINARY, data))
 
     def receive(self, deadline: float) -> bytes:
         """Return the next binary message; text is ignored. Closed; TimeoutError at the deadline (time.monotonic).
@@ -35,13 +35,13 @@ class Messages:
             while (message := self._decoder.next()) is not None:
                 if message.opcode != PING:
                     return message.payload
-                self._send(frames.encode(PONG, message.payload))
+                self._send(websocket_frames.encode(PONG, message.payload))
             self._decoder.feed(self._read(deadline))
 
     def close(self) -> None:
         """Say that the stream ends, and end it."""
         with contextlib.suppress(Closed, TimeoutError):
-            self._send(frames.close())
+            self._send(websocket_frames.close())
         self._stream.close()
 
     def _send(self, data: bytes) -> None:
