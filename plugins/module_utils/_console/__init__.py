@@ -5,7 +5,6 @@
 
 console      opens the console, runs the steps, reads the captured log
 dialogue     one step after the other: send, then wait for a pattern
-transcript   what the guest printed, as text for people: without escape sequences
 screenshot   reads a PNG of the screen
 dest_file    writes a file with Ansible's options for files
 """

@@ -58,7 +58,21 @@ def test_a_picture_becomes_a_png_of_the_same_pixels(separator: bytes) -> None:
         (b"P6\n1 1\n255\n" + RED * 2, "6 bytes for 1x1 pixels"),
         (b"P6\n1 1\n255\n" + RED[:2], "2 bytes for 1x1 pixels"),
     ],
-    ids=range(13),
+    ids=[
+        "empty",
+        "grey",
+        "16 bits",
+        "a comment",
+        "a long gap",
+        "a negative side",
+        "too many digits",
+        "digits of another script",
+        "no pixels",
+        "too high",
+        "a few bytes of many pixels",
+        "more bytes",
+        "fewer bytes",
+    ],
 )
 def test_what_is_not_a_whole_picture_is_refused(ppm: bytes, text: str) -> None:
     with pytest.raises(UnreadableScreenshot, match=text):
@@ -108,7 +122,23 @@ ROW = b"\0" + RED + GREEN
         (a_png(bytes(10_000_000)), "not 2x1"),
         (PNG_SIGNATURE + a_chunk(b"IHDR", a_png(ROW)[16:29]) + a_chunk(b"IDAT", b"garbage"), "decompressed"),
     ],
-    ids=range(15),
+    ids=[
+        "nothing but a signature",
+        "cut within the last checksum",
+        "without its end",
+        "cut within the last header",
+        "a wrong checksum",
+        "16 bits",
+        "interlaced",
+        "no pixels",
+        "too high",
+        "too many bytes",
+        "a row more",
+        "a byte less",
+        "an unknown filter",
+        "a thousandfold expansion",
+        "garbage",
+    ],
 )
 def test_a_png_that_does_not_show_what_it_says_is_refused(png: bytes, text: str) -> None:
     with pytest.raises(UnreadableScreenshot, match=text):
