@@ -7,6 +7,8 @@
     http/          routes, discovery, responses; TLS, and who the caller is
     admission/     reviews of our objects, of evictions and of new migrations
     subresources/  authorize, read, decide, write; or ask the guest's virt-handler
+    streams/       consoles, screens and ports of guests
+    page/          the files of the console page, for browsers: main.js has the map
     cluster        key pairs, front proxy and configuration, kept by watches
     concurrency    limits for requests and threads
     __main__       wiring

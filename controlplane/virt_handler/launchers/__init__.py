@@ -9,5 +9,6 @@ connection          socket, libvirt connection, looks at the domain
 operations          executes the reconcilers' actions, one method each (domain_start: the longest)
 user_requests       pause, reset, freeze and so on, and queries to the agent
 migration_transfer  sends the guest to a migration's target
+file_reader         reads report_file and console_backlog, which a launcher may replace
 record              the launcher's status; ports: the interfaces to libvirt and virt-node
 """

@@ -54,6 +54,7 @@ from controlplane.links.node.messages import (
 )
 from controlplane.links.node.node_state import CurrentNodeState
 from controlplane.virt_handler.launchers.console_backlog import read_backlog
+from controlplane.virt_handler.launchers.file_reader import FileReader
 from controlplane.virt_handler.launchers.ports import (
     LauncherSocket,
     NodeAway,
@@ -61,7 +62,7 @@ from controlplane.virt_handler.launchers.ports import (
     NotThere,
     Refused,
 )
-from controlplane.virt_handler.launchers.report_file import Reports
+from controlplane.virt_handler.launchers.report_file import read_report
 from controlplane.virt_handler.vmi.world import Traces
 
 log = logging.getLogger(__name__)
@@ -87,8 +88,8 @@ class NodeClient:
         self._trouble = UNREACHABLE
         self._connected = asyncio.Event()
         self._numbers = count(1)
-        self._reports = Reports()
-        self._console_logs = Reports(read_backlog, name=layout.SERIAL_LOG_NAME)
+        self._reports = FileReader(layout.REPORT, read_report)
+        self._console_logs = FileReader(layout.SERIAL_LOG_NAME, read_backlog)
         self._unwanted = DescriptorCloser()
         self._waiting: dict[int, asyncio.Future[tuple[Answer, int | None]]] = {}
         self._node_state = CurrentNodeState(None)
