@@ -17,7 +17,7 @@ import aiohttp
 from controlplane.virt_handler.api_endpoint.server import ApiEndpoint
 from controlplane.virt_handler.api_endpoint.serving_certificate import SelfSignedPair
 from tests.controlplane.virt_api.served import USER, Json
-from tests.controlplane.virt_api.subresources.test_power_requests import VMI, Stage, a_vmi
+from tests.controlplane.virt_api.subresources.stage import VMI, Stage, a_vmi
 from tests.controlplane.virt_handler.streams.stage import GUEST, Device, DeviceSockets
 
 Socket = aiohttp.ClientWebSocketResponse

@@ -17,7 +17,7 @@ from controlplane.virt_api.streams.guest_ports import DATAGRAMS, UdpPort, open_p
 from tests.controlplane.api import golden
 from tests.controlplane.virt_api.served import Json
 from tests.controlplane.virt_api.streams.stage import CREATED_BY, NETWORK, POD, Streaming, echoing
-from tests.controlplane.virt_api.subresources.test_power_requests import VMI, a_vmi
+from tests.controlplane.virt_api.subresources.stage import VMI, a_vmi
 from tests.controlplane.virt_handler.streams.stage import GUEST, is_closed
 
 VM = VMI.replace("virtualmachineinstances", "virtualmachines")

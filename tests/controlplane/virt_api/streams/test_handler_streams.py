@@ -18,7 +18,7 @@ from controlplane.links.handler import NotDone
 from controlplane.links.streams import LOST, StreamOpened
 from controlplane.virt_api.streams import handler_streams
 from tests.controlplane.virt_api.streams.stage import Streaming
-from tests.controlplane.virt_api.subresources.test_power_requests import Speak, captured
+from tests.controlplane.virt_api.subresources.stage import Speak, captured
 from tests.controlplane.virt_handler.fakes import until
 from tests.controlplane.virt_handler.streams.stage import is_closed
 

@@ -33,7 +33,7 @@ from tests.controlplane.virt_api.streams.raw_client import (
     frame,
 )
 from tests.controlplane.virt_api.streams.stage import NETWORK, Socket, Streaming, echoing
-from tests.controlplane.virt_api.subresources.test_power_requests import a_vmi
+from tests.controlplane.virt_api.subresources.stage import a_vmi
 from tests.controlplane.virt_handler.fakes import until
 
 ROUND_TRIPS = 20

@@ -23,7 +23,7 @@ from controlplane.virt_api.streams import handler_streams
 from tests.controlplane.virt_api.served import Served
 from tests.controlplane.virt_api.streams.raw_client import BINARY, CLOSE, RawClient, frame
 from tests.controlplane.virt_api.streams.stage import Streaming
-from tests.controlplane.virt_api.subresources.test_power_requests import VMI, a_vmi
+from tests.controlplane.virt_api.subresources.stage import VMI, a_vmi
 from tests.controlplane.virt_handler.fakes import until
 
 SESSIONS, AT_ONCE = 200, 10

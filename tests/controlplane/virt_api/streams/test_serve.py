@@ -17,7 +17,7 @@ from controlplane.virt_api.streams import audit, serve
 from controlplane.virt_handler.streams.guest_sockets import StreamRefused
 from tests.controlplane.virt_api.served import Json
 from tests.controlplane.virt_api.streams.stage import Streaming
-from tests.controlplane.virt_api.subresources.test_power_requests import a_vmi
+from tests.controlplane.virt_api.subresources.stage import a_vmi
 from tests.controlplane.virt_handler.fakes import until
 from tests.controlplane.virt_handler.streams.stage import GUEST, is_closed
 

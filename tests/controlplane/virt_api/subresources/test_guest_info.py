@@ -17,7 +17,7 @@ from controlplane.links.handler import Answer, Details, Done, Guest, Inquire, No
 from controlplane.virt_handler.api_endpoint.server import ApiEndpoint
 from controlplane.virt_handler.api_endpoint.serving_certificate import SelfSignedPair
 from tests.controlplane.virt_api.served import USER, serving
-from tests.controlplane.virt_api.subresources.test_power_requests import VMI, Stage, a_vmi
+from tests.controlplane.virt_api.subresources.stage import VMI, Stage, a_vmi
 from tests.controlplane.virt_handler.streams.stage import NoStreams
 
 ROOT = GuestUser(user_name="root", login_time=1.5)

@@ -21,7 +21,7 @@ from controlplane.virt_api.subresources.screenshot import AT_ONCE_OF_NAMESPACE
 from controlplane.virt_handler.api_endpoint.server import ApiEndpoint
 from controlplane.virt_handler.api_endpoint.serving_certificate import SelfSignedPair
 from tests.controlplane.virt_api.served import USER, serving
-from tests.controlplane.virt_api.subresources.test_power_requests import VMI, Stage, a_vmi
+from tests.controlplane.virt_api.subresources.stage import VMI, Stage, a_vmi
 from tests.controlplane.virt_handler.streams.stage import NoStreams
 
 LARGE = PNG_SIGNATURE + bytes(PNG_LIMIT_BYTES - len(PNG_SIGNATURE))
