@@ -30,7 +30,8 @@ export class ConsoleTab {
 
   build() {
     this.find = el('input', {
-      type: 'search', placeholder: 'Search', 'aria-label': 'Search the output', on: { keydown: (event) => this.searchKey(event), input: () => this.search(1, true) },
+      type: 'search', placeholder: 'Search', 'aria-label': 'Search the output',
+      on: { keydown: (event) => this.searchKey(event), input: () => this.search(1, true) },
     });
     this.hits = el('span', { class: 'hits', role: 'status' });
     this.tools = el(

@@ -188,7 +188,9 @@ export class ListView {
     let texts = [];
     if (this.error) {
       texts = this.error.code === 403
-        ? [`You may not list the machines of ${where}`, space ? 'Choose another namespace above, or ask for the role view in this one.' : 'Type the name of a namespace above.', this.error.detail]
+        ? [`You may not list the machines of ${where}`,
+          space ? 'Choose another namespace above, or ask for the role view in this one.' : 'Type the name of a namespace above.',
+          this.error.detail]
         : ['The machines cannot be read', this.error.message, 'It is tried again by itself.'];
     } else if (states.includes('loading')) {
       texts = ['Loading…'];
