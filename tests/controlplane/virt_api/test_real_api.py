@@ -417,7 +417,7 @@ def test_kubectl_discovers_the_group(installed: Installed) -> None:
         "virtualmachines/portforward",
         "expand-vm-spec",
         "virtualmachineinstances/evacuate/cancel",
-        *(f"virtualmachineinstances/{stream}" for stream in ("console", "vnc", "portforward")),
+        *(f"virtualmachineinstances/{device}" for device in ("console", "vnc", "vnc/screenshot", "portforward")),
         *(f"virtualmachineinstances/{verb}" for verb in VERBS),
         *(f"virtualmachineinstances/{subresource}" for subresource in ("guestosinfo", "userlist", "filesystemlist")),
     }
