@@ -491,7 +491,7 @@ async def until(is_so: Callable[[], bool], what: str = "it", *, clock: FakeClock
     clock: a clock that moves on meanwhile.
     """
     try:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             while not is_so():
                 await asyncio.sleep(0.001)
                 if clock is not None:
