@@ -54,6 +54,7 @@ def render(name: str, **options: Any) -> list[dict[str, Any]]:
         "__control_plane_kinds": yaml.safe_load(LIST.read_text()),
         "control_plane_node_affinity": {},  # this and the next come from preflight: tests/unit/roles
         "__control_plane_budget": 1,
+        "control_plane_console_origins": [],  # by default from the cluster
         **IMAGES,
         **USER,
     }
