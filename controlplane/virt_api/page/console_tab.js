@@ -3,21 +3,21 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /** The tab with the serial console. */
 
-import { whyNoDevice } from './actions.js';
 import { Connection } from './connection.js';
-import { copyText, Device, loadModule, readClipboard, saveFile, toggleFullscreen, toolButton } from './device.js';
+import { copyText, Device, readClipboard, saveFile, toggleFullscreen, toolButton } from './device.js';
+import { DeviceTab } from './device_tab.js';
 import { ask, notify } from './dialog.js';
 import { el, setText } from './dom.js';
-import { devices, subresourcePath } from './objects.js';
+import { subresourcePath } from './objects.js';
 
-const RIGHT = 'virtualmachineinstances/console';
 const HINT = 'Ctrl+Shift+C copies, Ctrl+Shift+V pastes, Ctrl+Shift+F searches, Ctrl+Shift+E leaves the terminal';
 
-/** The tab. It connects when it is first shown, and stays connected while the machine's page is open. */
-export class ConsoleTab {
-  constructor({ machine, world, rights }) {
-    Object.assign(this, { machine, world, rights, parts: null, isShown: false, isClosed: false });
-    const { namespace, name } = machine;
+/** The tab. */
+export class ConsoleTab extends DeviceTab {
+  constructor(context) {
+    super('console', context);
+    this.parts = null;
+    const { namespace, name } = this.machine;
     this.connection = new Connection({
       path: subresourcePath('virtualmachineinstances', namespace, name, 'console'),
       parameters: { backlog: 'true' },
@@ -52,55 +52,25 @@ export class ConsoleTab {
   }
 
   show() {
-    this.isShown = true;
-    this.connectOnce();
+    super.show();
     this.fit();
+  }
+
+  focus() {
     this.parts?.terminal.focus();
   }
 
-  buildTerminal({ makeTerminal, textOf }) {
+  load() {
+    return import('./terminal.js');
+  }
+
+  use({ makeTerminal, textOf }) {
     this.textOf = textOf;
     this.parts = makeTerminal(this.frame, { onInput: (bytes) => this.send(bytes), onKey: (event) => this.handleShortcut(event) });
     this.observer = new ResizeObserver(() => this.fit());
     this.observer.observe(this.frame);
     this.tools.hidden = false;
     this.fit();
-  }
-
-  /** Connect once it is known that the user may and that the machine has a console. */
-  connectOnce() {
-    const world = this.world();
-    if (!this.isShown || this.hasBegun || !world.isKnown || !this.rights()) {
-      return;
-    }
-    this.hasBegun = true;
-    const refusal = this.refusal(world);
-    if (refusal) {
-      this.device.show({ state: 'ended', text: refusal, button: this.rights().get(RIGHT) === false ? 'Try again' : '' });
-      return;
-    }
-    loadModule(this.device, () => import('./terminal.js'), (module) => {
-      if (!this.isClosed) {
-        this.buildTerminal(module);
-        this.connect();
-      }
-    });
-  }
-
-  refusal({ vm, vmi }) {
-    if (this.rights().get(RIGHT) === false) {
-      return `You may not open the console: this needs the right to get ${RIGHT} in this namespace.`;
-    }
-    return whyNoDevice('console', devices(vm, vmi));
-  }
-
-  connect() {
-    if (!this.parts) {
-      location.reload(); // the user may want to try again with new rights
-      return;
-    }
-    this.connection.start();
-    this.parts.terminal.focus();
   }
 
   open(socket) {
@@ -110,14 +80,8 @@ export class ConsoleTab {
     socket.addEventListener('message', ({ data }) => terminal.write(new Uint8Array(data)));
   }
 
-  update() {
-    this.connectOnce();
-    this.connection.instanceChanged();
-  }
-
   close() {
-    this.isClosed = true;
-    this.connection.stop();
+    super.close();
     this.observer?.disconnect();
     this.parts?.terminal.dispose();
   }

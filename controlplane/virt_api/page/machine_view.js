@@ -7,6 +7,7 @@ import { reviewRights } from './access.js';
 import { acceptedText, ACTIONS, bodyOf, confirmation, pathOf, whyNot } from './actions.js';
 import { request } from './api.js';
 import { ConsoleTab } from './console_tab.js';
+import { NEEDS } from './device_tab.js';
 import { ask, notify } from './dialog.js';
 import { button, el, fill, icon, isDisabled, setDisabled, setText } from './dom.js';
 import { explain } from './explain.js';
@@ -17,7 +18,6 @@ import { OverviewTab } from './overview_tab.js';
 import { formatRoute, TABS } from './route.js';
 import { ScreenTab } from './screen_tab.js';
 
-const NEEDS = { console: 'virtualmachineinstances/console', screen: 'virtualmachineinstances/vnc' };
 const LABELS = { overview: 'Overview', console: 'Console', screen: 'Screen' };
 const STATES = { loading: 'Loading', live: 'Live', retrying: 'Connecting again', refused: 'Not permitted' };
 const CLOCK_MS = 5000;

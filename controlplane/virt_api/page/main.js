@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /** Starts the page: shows the view that the URL names, and ends all when the user's sign-in does. boot.js loads it.
  *
- * Views: list_view, machine_view with its tabs overview_tab, console_tab, screen_tab; bar is above them, dialog over them.
+ * Views: list_view, machine_view with its tabs overview_tab, console_tab and screen_tab (both a device_tab); bar, dialog.
  * Pure, tested on Node.js: route (the URL), list_rows, explain and explain_pod (why a machine is in its state), timeline,
  * facts, actions (buttons and rights), session_end (what follows the end of a console or screen), keystrokes, objects, format.
  * From the API server: api (requests), access (rights), watch, machine_objects, connection (WebSockets of console and screen).

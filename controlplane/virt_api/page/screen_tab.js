@@ -3,25 +3,25 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /** The tab with the guest's screen. */
 
-import { whyNoDevice } from './actions.js';
 import { send } from './api.js';
 import { Connection } from './connection.js';
-import { Device, loadModule, readClipboard, saveFile, toggleFullscreen, toolButton } from './device.js';
+import { Device, readClipboard, saveFile, toggleFullscreen, toolButton } from './device.js';
+import { DeviceTab } from './device_tab.js';
 import { ask, notify } from './dialog.js';
 import { button, el, fill } from './dom.js';
 import { CHORDS, keystrokes, SHIFT } from './keystrokes.js';
-import { devices, subresourcePath } from './objects.js';
+import { subresourcePath } from './objects.js';
 
-const RIGHT = 'virtualmachineinstances/vnc';
 const HINT = 'Ctrl+Shift+E leaves the screen';
 const MENU_WIDTH = 200;
 const BETWEEN_KEYS_MS = 8; // a guest's keyboard controller holds 16 bytes
 
-/** The tab. It connects when it is first shown, and stays connected while the machine's page is open. */
-export class ScreenTab {
-  constructor({ machine, world, rights }) {
-    Object.assign(this, { machine, world, rights, rfb: null, RFB: null, isShown: false, isClosed: false, isScaled: true, isTyping: false });
-    const { namespace, name } = machine;
+/** The tab. */
+export class ScreenTab extends DeviceTab {
+  constructor(context) {
+    super('screen', context);
+    Object.assign(this, { rfb: null, RFB: null, isScaled: true });
+    const { namespace, name } = this.machine;
     this.path = subresourcePath('virtualmachineinstances', namespace, name, 'vnc');
     this.connection = new Connection({
       path: this.path,
@@ -64,42 +64,17 @@ export class ScreenTab {
     this.menu.style.left = `${Math.min(left, window.innerWidth - MENU_WIDTH)}px`;
   }
 
-  show() {
-    this.isShown = true;
-    this.connectOnce();
+  focus() {
     this.rfb?.focus();
   }
 
-  /** Connect once it is known that the user may and that the machine has a screen. */
-  connectOnce() {
-    const { isKnown, vm, vmi } = this.world();
-    if (!this.isShown || this.hasBegun || !isKnown || !this.rights()) {
-      return;
-    }
-    this.hasBegun = true;
-    const mayNot = this.rights().get(RIGHT) === false;
-    const refusal = mayNot ? `You may not see the screen: this needs the right to get ${RIGHT} in this namespace.`
-      : whyNoDevice('screen', devices(vm, vmi));
-    if (refusal) {
-      this.device.show({ state: 'ended', text: refusal, button: mayNot ? 'Try again' : '' });
-      return;
-    }
-    loadModule(this.device, () => import('./novnc/package/core/rfb.js'), (module) => {
-      if (!this.isClosed) {
-        this.RFB = module.default;
-        this.tools.hidden = false;
-        this.connection.start();
-      }
-    });
+  load() {
+    return import('./novnc/package/core/rfb.js');
   }
 
-  /** Connect when the user asks for it. */
-  connect() {
-    if (this.RFB) {
-      this.connection.start();
-    } else {
-      location.reload(); // the user may want to try again with new rights
-    }
+  use(module) {
+    this.RFB = module.default;
+    this.tools.hidden = false;
   }
 
   open(socket) {
@@ -131,15 +106,9 @@ export class ScreenTab {
     fill(this.frame);
   }
 
-  update() {
-    this.connectOnce();
-    this.connection.instanceChanged();
-  }
-
   close() {
-    this.isClosed = true;
     this.disconnect();
-    this.connection.stop();
+    super.close();
   }
 
   /** Press keys together, and release them in reverse. */
