@@ -52,4 +52,4 @@ def _lifetime(config: CertConfig, default: Lifetime) -> Lifetime:
 
 
 def _seconds(text: str) -> float:
-    return max(0.0, go_duration.seconds(text) or 0.0) if text else 0.0
+    return max(0.0, go_duration.seconds(text) or 0.0)

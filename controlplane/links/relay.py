@@ -15,13 +15,14 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from aiohttp import WSMsgType, web
+from kubevirt_api.close_codes import ENDED, LOST, TOO_SLOW
 
-from controlplane.links.streams import CHUNK_BYTES, ENDED, LOST, TOO_SLOW
+from controlplane.links.streams import CHUNK_BYTES
 
 
 @dataclass(frozen=True, slots=True)
 class Close:
-    """Why a stream ends: a close code of links.streams, and a sentence for the client."""
+    """Why a stream ends: a code of kubevirt_api.close_codes, and a sentence for the client."""
 
     code: int
     reason: str

@@ -34,21 +34,6 @@ INPUT_SECONDS = 25.0
 REASON_LIMIT_BYTES = 123
 """Of the text in a close frame, by RFC 6455."""
 
-ENDED = 1000
-"""Close code: the guest's device is gone, because the guest has stopped."""
-LOST = 1011
-"""Close code: an internal error."""
-TAKEN_OVER = 4001
-"""Close code: another client has opened the device. The reason names its user."""
-MOVED = 4002
-"""Close code: the guest runs on another node now, or is about to. The reason names it."""
-TOO_SLOW = 4003
-"""Close code: the client did not read what the guest wrote."""
-FORBIDDEN = 4004
-"""Close code: the user may not use the device any more."""
-REPLACED = 4005
-"""Close code: the VirtualMachineInstance was deleted, or another one has its name."""
-
 
 class OpenStream(msgspec.Struct, frozen=True, tag=True, omit_defaults=True):
     """Connect to a device of a guest."""

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from kubevirt_api.close_codes import MOVED
 
-from controlplane.links.streams import MOVED
 from tests.chaos.migrations import migrations
 from tests.e2e.cluster import Cluster
 from tests.e2e.console import LIMIT_SECONDS

@@ -10,8 +10,8 @@ import zlib
 from collections.abc import Iterator
 
 import pytest
+from kubevirt_api.close_codes import ENDED, TAKEN_OVER
 
-from controlplane.links.streams import ENDED, TAKEN_OVER
 from tests.e2e.cluster import Cluster
 from tests.e2e.machines import a_vm, serves_commands, with_grace
 from tests.e2e.streams import get, refusal, stream

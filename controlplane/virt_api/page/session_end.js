@@ -1,7 +1,7 @@
 // Copyright: (c) 2026, virtops.kubevirt contributors
 // GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 // SPDX-License-Identifier: GPL-3.0-or-later
-/** What the end of a console or screen means, and what comes next. Pure. Codes: controlplane/links/streams.py. */
+/** What the end of a console or screen means, and what comes next. Pure. Codes: plugins/module_utils/kubevirt_api/close_codes.py. */
 
 import { capital, sentence } from './format.js';
 import { isAlive } from './objects.js';

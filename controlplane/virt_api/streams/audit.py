@@ -11,9 +11,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from kubevirt_api.close_codes import LOST
+
 from controlplane.kube.access_review import User
 from controlplane.links.relay import Close, Transferred
-from controlplane.links.streams import LOST
 from controlplane.virt_api.http.routes import SubresourceRoute
 
 log = logging.getLogger(__name__)

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, cast
 
+from kubevirt_api.close_codes import ENDED, LOST
 from kubevirt_api.names import CREATED_BY
 
 from controlplane.api.objects.decode import decode
@@ -24,7 +25,7 @@ from controlplane.api.objects.resources import POD
 from controlplane.kube.client import Client, Selection
 from controlplane.links.handler import Guest
 from controlplane.links.relay import Close, SocketEnd
-from controlplane.links.streams import CHUNK_BYTES, ENDED, LOST
+from controlplane.links.streams import CHUNK_BYTES
 from controlplane.tls.contexts import Address
 from controlplane.virt_api.streams.preconditions import StreamRefusedError
 

@@ -14,6 +14,7 @@ from contextlib import AsyncExitStack, suppress
 
 import aiohttp
 from aiohttp import WSMsgType
+from kubevirt_api.close_codes import ENDED, LOST, MOVED, REPLACED, TAKEN_OVER, TOO_SLOW
 
 from controlplane.api.objects.pod import sanitize
 from controlplane.http_server.websocket import CLOSE_SECONDS, HEARTBEAT_SECONDS, MESSAGE_LIMIT_BYTES, is_closed_in_time
@@ -21,7 +22,7 @@ from controlplane.links import streams as link
 from controlplane.links.handler import LinkError, NotDone, server_name
 from controlplane.links.node.messages import GuestDevice
 from controlplane.links.relay import Close, Pauses
-from controlplane.links.streams import ENDED, LOST, MOVED, REPLACED, TAKEN_OVER, TOO_SLOW, OpenStream
+from controlplane.links.streams import OpenStream
 from controlplane.virt_api.streams.preconditions import StreamRefusedError
 from controlplane.virt_api.subresources.handler_client import CONNECT_SECONDS, HandlerClient, NotSentError
 

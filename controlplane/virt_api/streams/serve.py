@@ -16,6 +16,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 
 from aiohttp import web
+from kubevirt_api.close_codes import FORBIDDEN
 from kubevirt_api.names import CONSOLE_ORIGINS
 
 from controlplane.api.objects.console_origins import LONGEST_ORIGIN
@@ -35,7 +36,7 @@ from controlplane.kube.access_review import User, review_access
 from controlplane.kube.client import Client
 from controlplane.links.node.messages import GuestDevice
 from controlplane.links.relay import Close, FarEnd, relay
-from controlplane.links.streams import FORBIDDEN, USER_LIMIT, OpenStream, close_reason
+from controlplane.links.streams import USER_LIMIT, OpenStream, close_reason
 from controlplane.virt_api.http.response import Response, api_failure, conflict, failure, not_found
 from controlplane.virt_api.http.routes import VM, SubresourceRoute
 from controlplane.virt_api.streams.audit import audited

@@ -13,13 +13,15 @@ import asyncio
 import logging
 from typing import Protocol
 
+from kubevirt_api.close_codes import ENDED, MOVED, REPLACED
+
 from controlplane.api.objects.decode import readable_vmi
 from controlplane.api.objects.pod import sanitize
 from controlplane.engine.ports import Cache
 from controlplane.links.handler import Guest, NotDone, bounded_text
 from controlplane.links.node.messages import GuestDevice
 from controlplane.links.relay import Close
-from controlplane.links.streams import ENDED, MOVED, REPLACED, OpenStream
+from controlplane.links.streams import OpenStream
 from controlplane.virt_handler.launchers.of_guest import Launchers, LauncherSession, absent, find_session
 from controlplane.virt_handler.launchers.ports import LauncherSocket, NodeError
 

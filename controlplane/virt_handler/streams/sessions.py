@@ -18,22 +18,13 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from aiohttp import web
+from kubevirt_api.close_codes import ENDED, LOST, TAKEN_OVER
 
 from controlplane.http_server.websocket import close_websocket, is_gone
 from controlplane.links.handler import Guest, LinkError, NotDone, bounded_text
 from controlplane.links.node.messages import GuestDevice
 from controlplane.links.relay import Close, Transferred, relay
-from controlplane.links.streams import (
-    ENDED,
-    LOST,
-    STALL_SECONDS,
-    TAKEN_OVER,
-    OpenStream,
-    StreamOpened,
-    close_reason,
-    encode,
-    read_opening,
-)
+from controlplane.links.streams import STALL_SECONDS, OpenStream, StreamOpened, close_reason, encode, read_opening
 from controlplane.virt_handler.launchers.ports import LauncherSocket
 from controlplane.virt_handler.streams.device import Device, connect
 from controlplane.virt_handler.streams.guest_sockets import StreamRefused

@@ -11,6 +11,7 @@ from .._client.errors import ApiError
 from .._client.websocket import WebSocket
 from .._client.websocket_frames import BROKEN, Closed
 from ..kubevirt_api import names
+from ..kubevirt_api.close_codes import FORBIDDEN, LOST, MOVED, REPLACED, TOO_SLOW
 
 _START = "start it (kubevirt_vm with state=started), and wait until it runs (wait=true)"
 _REMEDIES = {
@@ -22,7 +23,6 @@ _REMEDIES = {
     503: "look at the control plane's Pods, and try again",
 }
 """What to do about a refusal, by its HTTP status. Of 401 and 403 the refusal itself says it."""
-LOST, MOVED, TOO_SLOW, FORBIDDEN, REPLACED = 1011, 4002, 4003, 4004, 4005
 _ENDS = {
     BROKEN: "look whether the machine still runs (kubevirt_vmi_info), and connect again",
     LOST: "look whether the machine still runs (kubevirt_vmi_info) and what its program says, and connect again",

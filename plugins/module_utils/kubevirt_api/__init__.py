@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The vocabulary shared by the modules and the control plane. Standard library only; this file imports nothing.
 
-names: groups, labels, finalizers. phases, run_strategies, printable_statuses, condition_types: the states.
+names: groups, labels, finalizers. phases, run_strategies, printable_statuses, condition_types: the states. close_codes:
+why streams end.
 desired, predicates: questions about objects as plain JSON values. Python 3.10 or later; no I/O in here.
 """

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 from aiohttp import WSCloseCode, WSMessage, WSMsgType
+from kubevirt_api.close_codes import ENDED, LOST, TOO_SLOW
 
 from controlplane.links.relay import Close, FarEnd, Transferred, relay
-from controlplane.links.streams import ENDED, LOST, TOO_SLOW
 from tests.controlplane.virt_handler.fakes import until
 
 BINARY = WSMessage(WSMsgType.BINARY, b"x", "")

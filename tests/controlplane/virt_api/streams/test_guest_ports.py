@@ -9,9 +9,9 @@ import asyncio
 from typing import Any
 
 import pytest
+from kubevirt_api.close_codes import ENDED
 
 from controlplane.links.relay import Close
-from controlplane.links.streams import ENDED
 from controlplane.virt_api.streams import serve
 from controlplane.virt_api.streams.guest_ports import DATAGRAMS, UdpPort, open_port
 from tests.controlplane.api import golden

@@ -11,11 +11,12 @@ import hashlib
 from contextlib import suppress
 
 import pytest
+from kubevirt_api.close_codes import LOST
 
 from controlplane.http_server import websocket as http_websocket
 from controlplane.links import streams as link
 from controlplane.links.handler import NotDone
-from controlplane.links.streams import LOST, StreamOpened
+from controlplane.links.streams import StreamOpened
 from controlplane.virt_api.streams import handler_streams
 from tests.controlplane.virt_api.streams.stage import Streaming
 from tests.controlplane.virt_api.subresources.stage import Speak, captured

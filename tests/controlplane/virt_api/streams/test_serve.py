@@ -9,10 +9,11 @@ import asyncio
 from typing import Any
 
 import pytest
+from kubevirt_api.close_codes import FORBIDDEN, LOST, MOVED
 
 from controlplane.links.handler import NotDone
 from controlplane.links.relay import Close
-from controlplane.links.streams import FORBIDDEN, LOST, MOVED, OpenStream
+from controlplane.links.streams import OpenStream
 from controlplane.virt_api.streams import audit, serve
 from controlplane.virt_handler.streams.guest_sockets import StreamRefused
 from tests.controlplane.virt_api.served import Json

@@ -10,10 +10,11 @@ import os
 from pathlib import Path
 
 import aiohttp
+from kubevirt_api.close_codes import ENDED
 
 from controlplane.links.handler import Guest, NotDone
 from controlplane.links.relay import Close
-from controlplane.links.streams import ENDED, OpenStream
+from controlplane.links.streams import OpenStream
 from controlplane.virt_handler.launchers.ports import LauncherSocket
 from controlplane.virt_handler.streams.guest_sockets import StreamRefused
 from tests.controlplane.virt_handler.fakes import until

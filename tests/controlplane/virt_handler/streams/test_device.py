@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from kubevirt_api.close_codes import ENDED
 
 from controlplane.links.relay import Close
-from controlplane.links.streams import ENDED
 from controlplane.virt_handler.streams import device
 from tests.controlplane.links.node.lingering import is_refused
 

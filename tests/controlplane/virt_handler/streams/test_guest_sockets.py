@@ -9,11 +9,12 @@ import asyncio
 from typing import Any
 
 import pytest
+from kubevirt_api.close_codes import ENDED, MOVED, REPLACED
 
 from controlplane.links.handler import Guest
 from controlplane.links.node.messages import GuestDevice
 from controlplane.links.relay import Close
-from controlplane.links.streams import ENDED, MOVED, REPLACED, OpenStream
+from controlplane.links.streams import OpenStream
 from controlplane.virt_handler.launchers.ports import LauncherSocket, NodeError
 from controlplane.virt_handler.streams import guest_sockets
 from controlplane.virt_handler.streams.guest_sockets import GuestSockets, StreamRefused

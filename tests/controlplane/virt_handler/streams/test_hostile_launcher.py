@@ -14,11 +14,12 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from kubevirt_api.close_codes import ENDED
 
 from controlplane.links import streams as link
 from controlplane.links.handler import Guest, NotDone
 from controlplane.links.relay import Close
-from controlplane.links.streams import ENDED, OpenStream, StreamOpened
+from controlplane.links.streams import OpenStream, StreamOpened
 from controlplane.virt_handler.api_endpoint.serving_certificate import SelfSignedPair
 from controlplane.virt_handler.launchers.ports import LauncherSocket
 from controlplane.virt_handler.streams.guest_sockets import StreamRefused

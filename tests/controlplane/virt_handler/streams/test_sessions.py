@@ -13,11 +13,12 @@ from pathlib import Path
 
 import aiohttp
 import pytest
+from kubevirt_api.close_codes import LOST, MOVED, TAKEN_OVER, TOO_SLOW
 
 from controlplane.links import streams as link
 from controlplane.links.handler import NotDone, server_name
 from controlplane.links.relay import Close
-from controlplane.links.streams import MOVED, TAKEN_OVER, TOO_SLOW, OpenStream, StreamOpened
+from controlplane.links.streams import OpenStream, StreamOpened
 from controlplane.tls.contexts import client_context
 from controlplane.virt_handler.api_endpoint.server import ApiEndpoint, EndpointTls
 from controlplane.virt_handler.api_endpoint.serving_certificate import SelfSignedPair
@@ -171,7 +172,7 @@ async def test_a_device_without_a_listener_is_an_error(stage: Stage) -> None:
 async def test_an_invalid_first_message_closes_the_stream(stage: Stage, first: str) -> None:
     async with stage.dial(first) as websocket:
         code, reason = await is_closed(websocket)
-    assert code == link.LOST
+    assert code == LOST
     assert reason.startswith("no request for a stream")
     assert stage.sockets.openings == []
 
