@@ -11,14 +11,10 @@ from pathlib import Path
 import pytest
 
 from controlplane.virt_handler.api_endpoint.serving_certificate import SelfSignedPair
-from tests.controlplane.virt_api.served import serving
-from tests.controlplane.virt_api.subresources.stage import Stage
+from tests.controlplane.virt_api.subresources.stage import Stage, opened
 
 
 @pytest.fixture
 async def stage(tmp_path: Path, pair: SelfSignedPair) -> AsyncIterator[Stage]:
-    async with serving(tmp_path) as served:
-        stage = Stage(served, pair)
-        await stage.open()
+    async with opened(Stage, tmp_path, pair) as stage:
         yield stage
-        await stage.endpoint.close()

@@ -9,7 +9,8 @@ import asyncio
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeVar
 
 from controlplane.links.handler import Answer, Done, Power
 from controlplane.tls.certificates import KeyPair, Subject, issue
@@ -27,6 +28,7 @@ from tests.controlplane.virt_api.served import (
     an_authority,
     now,
     secret,
+    serving,
 )
 from tests.controlplane.virt_handler.streams.stage import NoStreams
 
@@ -99,6 +101,21 @@ class Stage:
     async def get_guest_info(self) -> tuple[int, Any]:
         path = "/apis/subresources.kubevirt.io/v1/namespaces/ns/virtualmachineinstances/web/userlist"
         return await self.served.call("GET", path, pair=self.proxy, headers=USER)
+
+
+AnyStage = TypeVar("AnyStage", bound=Stage)
+
+
+@asynccontextmanager
+async def opened(
+    make: Callable[[Served, SelfSignedPair], AnyStage], path: Path, pair: SelfSignedPair
+) -> AsyncIterator[AnyStage]:
+    """Open a stage. path: for the files of virt-api."""
+    async with serving(path) as served:
+        stage = make(served, pair)
+        await stage.open()
+        yield stage
+        await stage.endpoint.close()
 
 
 @asynccontextmanager

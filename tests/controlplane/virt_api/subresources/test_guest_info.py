@@ -16,8 +16,8 @@ from controlplane.api.objects.vmi.status import GuestOsInfo
 from controlplane.links.handler import Answer, Details, Done, Guest, Inquire, NotDone
 from controlplane.virt_handler.api_endpoint.server import ApiEndpoint
 from controlplane.virt_handler.api_endpoint.serving_certificate import SelfSignedPair
-from tests.controlplane.virt_api.served import USER, serving
-from tests.controlplane.virt_api.subresources.stage import VMI, Stage, a_vmi
+from tests.controlplane.virt_api.served import USER
+from tests.controlplane.virt_api.subresources.stage import VMI, Stage, a_vmi, opened
 from tests.controlplane.virt_handler.streams.stage import NoStreams
 
 ROOT = GuestUser(user_name="root", login_time=1.5)
@@ -49,11 +49,8 @@ class Inquired(Stage):
 
 @pytest.fixture
 async def stage(tmp_path: Path, pair: SelfSignedPair) -> AsyncIterator[Inquired]:
-    async with serving(tmp_path) as served:
-        stage = Inquired(served, pair)
-        await stage.open()
+    async with opened(Inquired, tmp_path, pair) as stage:
         yield stage
-        await stage.endpoint.close()
 
 
 @pytest.mark.parametrize(

@@ -20,8 +20,8 @@ from controlplane.links.handler import Answer, Done, Guest, NotDone, Picture, Ta
 from controlplane.virt_api.subresources.screenshot import AT_ONCE_OF_NAMESPACE
 from controlplane.virt_handler.api_endpoint.server import ApiEndpoint
 from controlplane.virt_handler.api_endpoint.serving_certificate import SelfSignedPair
-from tests.controlplane.virt_api.served import USER, serving
-from tests.controlplane.virt_api.subresources.stage import VMI, Stage, a_vmi
+from tests.controlplane.virt_api.served import USER
+from tests.controlplane.virt_api.subresources.stage import VMI, Stage, a_vmi, opened
 from tests.controlplane.virt_handler.streams.stage import NoStreams
 
 LARGE = PNG_SIGNATURE + bytes(PNG_LIMIT_BYTES - len(PNG_SIGNATURE))
@@ -51,11 +51,8 @@ class Screen(Stage):
 
 @pytest.fixture
 async def stage(tmp_path: Path, pair: SelfSignedPair) -> AsyncIterator[Screen]:
-    async with serving(tmp_path) as served:
-        stage = Screen(served, pair)
-        await stage.open()
+    async with opened(Screen, tmp_path, pair) as stage:
         yield stage
-        await stage.endpoint.close()
 
 
 @pytest.mark.parametrize("query", ["", "?moveCursor=true"])
