@@ -6,7 +6,7 @@
  * The server has the last word: it decides by fresher objects.
  */
 
-import { hasCondition, isAlive, isDeleting, ongoingMigration, runStrategy, subresourcePath } from './objects.js';
+import { condition, hasCondition, isAlive, isDeleting, ongoingMigration, runStrategy, subresourcePath } from './objects.js';
 
 const VM = 'virtualmachines';
 const VMI = 'virtualmachineinstances';
@@ -36,7 +36,7 @@ export function whyNot(action, machine, rights) {
     return `You may not: this needs the right to update ${right} in this namespace.`;
   }
   if (action.needs === VM && !machine.vm) {
-    return 'This instance has no VirtualMachine, which this is a function of.';
+    return 'This needs a VirtualMachine, and this instance has none.';
   }
   return action.why(machine);
 }
@@ -139,6 +139,6 @@ function whyNoMigration({ vmi }) {
   if (ongoingMigration(vmi)) {
     return 'It is moving to another node already.';
   }
-  const able = vmi.status.conditions?.find(({ type }) => type === 'LiveMigratable');
+  const able = condition(vmi, 'LiveMigratable');
   return able?.status === 'False' ? `It cannot move: ${able.message || able.reason}` : '';
 }

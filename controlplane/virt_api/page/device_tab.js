@@ -5,7 +5,7 @@
 
 import { whyNoDevice } from './actions.js';
 import { loadModule } from './device.js';
-import { devices } from './objects.js';
+import { specOf } from './objects.js';
 
 /** The right that a tab needs. */
 export const NEEDS = { console: 'virtualmachineinstances/console', screen: 'virtualmachineinstances/vnc' };
@@ -18,7 +18,7 @@ const USES = { console: 'open the console', screen: 'see the screen' };
  */
 export class DeviceTab {
   constructor(tab, { machine, world, rights }) {
-    Object.assign(this, { tab, machine, world, rights, isShown: false, isLoaded: false, isClosed: false });
+    Object.assign(this, { tab, machine, world, rights, isShown: false, hasBegun: false, isLoaded: false, isClosed: false });
   }
 
   show() {
@@ -37,7 +37,7 @@ export class DeviceTab {
     const need = NEEDS[this.tab];
     const mayNot = this.rights().get(need) === false;
     const refusal = mayNot ? `You may not ${USES[this.tab]}: this needs the right to get ${need} in this namespace.`
-      : whyNoDevice(this.tab, devices(vm, vmi));
+      : whyNoDevice(this.tab, specOf(vm, vmi).domain?.devices ?? {});
     if (refusal) {
       this.device.show({ state: 'ended', text: refusal, button: mayNot ? 'Try again' : '' });
       return;

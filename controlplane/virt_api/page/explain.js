@@ -7,7 +7,7 @@
  * stopped or problem. A title is short; texts quote the API's own messages, which know more.
  */
 
-import { explainPod } from './explain_pod.js';
+import { explainContainers, explainPod } from './explain_pod.js';
 import { age, capital, count, duration, sentence } from './format.js';
 import { condition, hasCondition, isAlive, isDeleting, launcherOf, ongoingMigration, runStrategy } from './objects.js';
 
@@ -64,7 +64,6 @@ function graceText(vmi, now) {
   return left > 0 ? `It is powered off in ${duration(left)} if it has not by then.` : 'Its grace period is over.';
 }
 
-/** A VM without an instance. */
 function withoutInstance({ vm, vmi, strategy, now }) {
   if (!vm || vmi) {
     return null;
@@ -95,8 +94,8 @@ function failure(vm) {
     : null;
 }
 
-function volumes(vm) {
-  const ready = condition(vm, 'DataVolumesReady');
+function volumes(object) {
+  const ready = condition(object, 'DataVolumesReady');
   return ready?.status === 'False'
     ? { tone: 'changing', title: 'Waits for its disks', text: sentence(ready.message || 'A DataVolume is not filled yet') }
     : null;
@@ -151,9 +150,9 @@ function waiting({ vmi, pod }) {
   if (!vmi || !['Pending', 'Scheduling'].includes(phase)) {
     return null;
   }
-  const data = condition(vmi, 'DataVolumesReady');
-  if (data?.status === 'False') {
-    return { tone: 'changing', title: 'Waits for its disks', text: sentence(data.message || 'A DataVolume is not filled yet') };
+  const disks = volumes(vmi);
+  if (disks) {
+    return disks;
   }
   const synchronized = condition(vmi, 'Synchronized');
   if (synchronized?.status === 'False') {
@@ -172,7 +171,7 @@ function starting({ vmi, pod }) {
     return { tone: 'problem', title: 'The guest could not be started yet', text: sentence(trouble.message), remedy: 'It is tried again.' };
   }
   const text = `Its launcher runs on node ${vmi.status.nodeName}; the guest is being powered on there.`;
-  return explainPod(pod, null, { onlyProblems: true }) ?? { tone: 'changing', title: 'Is being powered on', text };
+  return explainContainers(pod) ?? { tone: 'changing', title: 'Is being powered on', text };
 }
 
 function migrating({ vmi, now }) {

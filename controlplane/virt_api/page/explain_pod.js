@@ -4,21 +4,19 @@
 /** Says what a launcher Pod waits for. Pure. */
 
 import { capital, sentence } from './format.js';
+import { condition } from './objects.js';
 
+const PREPARING = ['PodInitializing', 'ContainerCreating'];
 const PULLS = ['ErrImagePull', 'ImagePullBackOff', 'InvalidImageName', 'ErrImageNeverPull', 'ImageInspectError'];
 
-/** Explain a launcher Pod that does not run its guest yet. scheduled: the instance's condition PodScheduled, if any. */
-export function explainPod(pod, scheduled, { onlyProblems = false } = {}) {
-  const container = waitingContainer(pod);
-  if (container && (PULLS.includes(container.reason) || container.reason.startsWith('Create'))) {
-    return stuck(container);
+/** Explain a launcher Pod that does not run its guest yet. scheduled: its condition PodScheduled; the instance may have a copy. */
+export function explainPod(pod, scheduled = condition(pod, 'PodScheduled')) {
+  const stuck = explainContainers(pod);
+  if (stuck) {
+    return stuck;
   }
-  if (onlyProblems) {
-    return null;
-  }
-  const unplaced = scheduled ?? pod?.status?.conditions?.find((entry) => entry.type === 'PodScheduled');
-  if (unplaced?.status === 'False') {
-    return { tone: 'problem', title: 'Waits for a node', ...scheduling(unplaced.message ?? '') };
+  if (scheduled?.status === 'False') {
+    return { tone: 'problem', title: 'Waits for a node', ...scheduling(scheduled.message ?? '') };
   }
   if (!pod) {
     return { tone: 'changing', title: 'Is being prepared', text: 'Its launcher Pod is created next.' };
@@ -28,19 +26,18 @@ export function explainPod(pod, scheduled, { onlyProblems = false } = {}) {
   return { tone: 'changing', title: node ? `Is being prepared on node ${node}` : 'Waits for a node', text };
 }
 
-function waitingContainer(pod) {
+/** Explain why a container of a Pod does not start; null when none is stuck. */
+export function explainContainers(pod) {
   const statuses = [...(pod?.status?.initContainerStatuses ?? []), ...(pod?.status?.containerStatuses ?? [])];
-  const status = statuses.find((entry) => entry.state?.waiting?.reason && entry.state.waiting.reason !== 'PodInitializing'
-    && entry.state.waiting.reason !== 'ContainerCreating');
-  return status ? { image: status.image, message: '', ...status.state.waiting } : null;
-}
-
-function stuck({ reason, image, message }) {
+  const status = statuses.find(({ state }) => state?.waiting?.reason && !PREPARING.includes(state.waiting.reason));
+  const { reason = '', message = '' } = status?.state.waiting ?? {};
   if (PULLS.includes(reason)) {
     const remedy = 'Check the name of the image, and that its registry can be reached and lets the node in. It is tried again.';
-    return { tone: 'problem', title: 'Its image cannot be fetched', text: `${image}: ${sentence(message || reason)}`, remedy };
+    return { tone: 'problem', title: 'Its image cannot be fetched', text: `${status.image}: ${sentence(message || reason)}`, remedy };
   }
-  return { tone: 'problem', title: 'Its container cannot be created', text: sentence(message || reason), remedy: '' };
+  return reason.startsWith('Create')
+    ? { tone: 'problem', title: 'Its container cannot be created', text: sentence(message || reason), remedy: '' }
+    : null;
 }
 
 // the scheduler's phrase -> in words, and what to do

@@ -3,13 +3,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /** What a machine is made of, as rows of label and value. Pure. */
 
-import { condition, launcherOf, runStrategy } from './objects.js';
+import { condition, hasCondition, launcherOf, runStrategy, specOf } from './objects.js';
 
 /** Return [label, value] pairs; those without a value are left out. */
 export function facts({ vm, vmi, pods }) {
-  const spec = vmi?.spec ?? vm?.spec?.template?.spec ?? {};
   const status = vmi?.status ?? {};
-  const { domain = {} } = spec;
+  const { domain = {} } = specOf(vm, vmi);
   return [
     ['Node', status.nodeName],
     ['Addresses', addresses(status.interfaces)],
@@ -37,7 +36,7 @@ function cpus(topology) {
 }
 
 function agent(vmi) {
-  return vmi?.status?.phase === 'Running' ? (condition(vmi, 'AgentConnected')?.status === 'True' ? 'connected' : 'none') : '';
+  return vmi?.status?.phase === 'Running' ? (hasCondition(vmi, 'AgentConnected') ? 'connected' : 'none') : '';
 }
 
 function movable(vmi) {
@@ -55,8 +54,7 @@ function migration(state) {
 
 /** Return the disks as [name, what it is]. */
 export function disks({ vm, vmi }) {
-  const spec = vmi?.spec ?? vm?.spec?.template?.spec ?? {};
-  return (spec.volumes ?? []).map((volume) => [volume.name, kindOf(volume)]);
+  return (specOf(vm, vmi).volumes ?? []).map((volume) => [volume.name, kindOf(volume)]);
 }
 
 const DETAILS = {

@@ -3,7 +3,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /** Reads VMs, VMIs and Pods: paths, and the questions that several views ask. Pure. Missing fields are no errors. */
 
-export const FINAL_PHASES = ['Succeeded', 'Failed'];
+const FINAL_PHASES = ['Succeeded', 'Failed'];
 const KUBEVIRT = 'apis/kubevirt.io/v1';
 const SUBRESOURCES = 'apis/subresources.kubevirt.io/v1';
 
@@ -57,21 +57,16 @@ export function ongoingMigration(vmi) {
   return state && !state.completed && !state.failed && state.startTimestamp ? state : null;
 }
 
-/** Return the devices of the machine's spec. */
-export function devices(vm, vmi) {
-  return (vmi?.spec ?? vm?.spec?.template?.spec)?.domain?.devices ?? {};
+/** Return the instance's spec, or the one of its VM's next instance. */
+export function specOf(vm, vmi) {
+  return vmi?.spec ?? vm?.spec?.template?.spec ?? {};
 }
 
-/** Return the newest launcher Pod, and on the instance's node before others. */
+/** Return the launcher Pod on the instance's node, else the newest. pods: newest first. */
 export function launcherOf(pods, vmi) {
   const own = pods.filter((pod) => !vmi || pod.metadata.labels?.['kubevirt.io/created-by'] === vmi.metadata.uid);
   const node = vmi?.status?.nodeName;
-  const rank = (pod) => [pod.spec?.nodeName === node && node ? 1 : 0, pod.metadata.creationTimestamp];
-  return own.sort((a, b) => compare(rank(b), rank(a)))[0] ?? null;
-}
-
-function compare([first, then], [other, later]) {
-  return first - other || (then < later ? -1 : Number(then > later));
+  return own.find((pod) => node && pod.spec?.nodeName === node) ?? own[0] ?? null;
 }
 
 /** Return the word for a machine's status, as kubectl shows it. */
