@@ -4,7 +4,6 @@
 /** Requests to the API server that serves this page, and their errors in words. */
 
 const ROOT = new URL('../../../../', import.meta.url);
-const LIMIT = 64 * 1024;
 
 /** Tells the page that the user's sign-in is over: event "ended". */
 export const session = new EventTarget();
@@ -20,7 +19,7 @@ export class ApiError extends Error {
 
 /** Return the address of a path below the API server's root, which may itself have a prefix. */
 export function address(path, parameters = {}) {
-  const url = new URL(path.replace(/^\//, ''), ROOT);
+  const url = new URL(path, ROOT);
   Object.entries(parameters).forEach(([name, value]) => url.searchParams.set(name, value));
   return url;
 }
@@ -68,8 +67,7 @@ export async function request(method, path, options = {}) {
 }
 
 async function failure(response) {
-  const text = (await response.text()).slice(0, LIMIT);
-  const detail = statusMessage(text);
+  const detail = statusMessage(await response.text());
   const error = new ApiError(response.status, errorText(response.status, detail), detail);
   if (response.status === 401) {
     session.dispatchEvent(new CustomEvent('ended', { detail: error.message }));

@@ -8,6 +8,8 @@ import { button, el, fill, icon, setText } from './dom.js';
 import { ICONS } from './icons.js';
 import { nextTheme, useTheme } from './theme.js';
 
+const STATES = { loading: 'Loading', live: 'Live', retrying: 'Connecting again', refused: 'Not permitted' };
+
 /** The bar. go(route) shows a view. */
 export class Bar {
   constructor(element, go) {
@@ -19,8 +21,8 @@ export class Bar {
       id: 'namespace', list: 'namespaces', autocomplete: 'off', spellcheck: 'false', placeholder: 'all namespaces',
       on: { change: () => this.openNamespace(), focus: () => this.input.select() },
     });
-    const theme = button('', () => this.changeTheme(theme), { kind: 'quiet' });
-    this.changeTheme(theme, useTheme());
+    const theme = button('', () => this.showTheme(theme, nextTheme()), { kind: 'quiet' });
+    this.showTheme(theme, useTheme());
     fill(
       element,
       el('a', { class: 'brand', href: '#/-', title: 'All virtual machines' }, el('img', { src: 'icon.svg', alt: '' }), el('span', {}, 'Virtual machines')),
@@ -62,13 +64,13 @@ export class Bar {
     }
   }
 
-  /** Show the state of the watches: "loading", "live", "retrying" or "refused". */
-  showState(state, text) {
+  /** Show the state of the watches. */
+  showState(state, text = STATES[state]) {
     this.state.dataset.state = state;
     setText(this.state, text);
   }
 
-  changeTheme(target, theme = nextTheme()) {
+  showTheme(target, theme) {
     fill(target, icon(ICONS.theme), el('span', { class: 'wide' }, theme));
     target.title = `Theme: ${theme}. Click to change it.`;
     target.setAttribute('aria-label', target.title);

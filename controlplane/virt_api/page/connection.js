@@ -8,7 +8,8 @@ import { afterClose, afterRefusal } from './session_end.js';
 
 const PROTOCOL = 'plain.kubevirt.io';
 const RETRY_MS = [1000, 2000, 3000, 5000];
-const WAIT_MS = 1000;
+const AGAIN_MS = 250;
+const GUEST_STARTED_MS = 1000;
 
 /** The connection. path: of the subresource. vmi(): the instance now.
  *
@@ -17,8 +18,7 @@ const WAIT_MS = 1000;
  */
 export class Connection {
   constructor({ path, parameters = {}, vmi, onOpen, onState }) {
-    Object.assign(this, { path, parameters, vmi, onOpen, onState, socket: null, timer: 0, failures: 0, isWaiting: false });
-    this.attempt = 0;
+    Object.assign(this, { path, parameters, vmi, onOpen, onState, socket: null, timer: 0, attempt: 0, failures: 0, isWaiting: false });
   }
 
   /** Connect now. */
@@ -57,7 +57,7 @@ export class Connection {
   instanceChanged() {
     if (this.isWaiting && this.vmi()?.status?.phase === 'Running') {
       this.isWaiting = false;
-      this.startIn(WAIT_MS);
+      this.startIn(GUEST_STARTED_MS);
     }
   }
 
@@ -81,7 +81,7 @@ export class Connection {
     const state = { again: 'connecting', retry: 'waiting', wait: 'waiting' }[next] ?? 'ended';
     this.onState({ state, text, button });
     if (next === 'again') {
-      this.startIn(WAIT_MS / 4);
+      this.startIn(AGAIN_MS);
     } else if (next === 'retry') {
       this.startIn(RETRY_MS[Math.min(this.failures, RETRY_MS.length - 1)]);
       this.failures += 1;

@@ -6,7 +6,7 @@
 import { Connection } from './connection.js';
 import { copyText, Device, readClipboard, saveFile, toggleFullscreen, toolButton } from './device.js';
 import { DeviceTab } from './device_tab.js';
-import { ask, notify } from './dialog.js';
+import { askForText, notify } from './dialog.js';
 import { el, setText } from './dom.js';
 import { subresourcePath } from './objects.js';
 
@@ -46,8 +46,7 @@ export class ConsoleTab extends DeviceTab {
       toolButton('full', '', 'Full screen', () => toggleFullscreen(this.element)),
     );
     this.frame = el('div', { class: 'serial' });
-    this.device = new Device(this.frame, this.tools, () => this.connect());
-    this.device.element.append(el('p', { class: 'hint' }, HINT));
+    this.device = new Device({ frame: this.frame, tools: this.tools, hint: HINT, onConnect: () => this.connect() });
     return this.device.element;
   }
 
@@ -76,7 +75,7 @@ export class ConsoleTab extends DeviceTab {
   open(socket) {
     const { terminal } = this.parts;
     terminal.reset(); // the backlog begins the output again
-    this.parts.isTyping = false;
+    this.parts.hasTyped = false;
     socket.addEventListener('message', ({ data }) => terminal.write(new Uint8Array(data)));
   }
 
@@ -108,13 +107,14 @@ export class ConsoleTab extends DeviceTab {
 
   /** Take the keys of the page. Returns false for a key that the guest does not get. */
   handleShortcut(event) {
-    const does = { KeyC: () => this.copy(), KeyV: () => this.paste(), KeyF: () => this.find.focus(), KeyE: () => this.find.focus() }[event.code];
-    if (!does || !event.ctrlKey || !event.shiftKey || event.altKey) {
+    const leave = () => this.find.focus();
+    const act = { KeyC: () => this.copy(), KeyV: () => this.paste(), KeyF: leave, KeyE: leave }[event.code];
+    if (!act || !event.ctrlKey || !event.shiftKey || event.altKey) {
       return true;
     }
     event.preventDefault();
     if (event.type === 'keydown') {
-      does();
+      act();
     }
     return false;
   }
@@ -128,19 +128,13 @@ export class ConsoleTab extends DeviceTab {
   }
 
   async paste() {
-    const text = await readClipboard() ?? await this.askForText();
+    const question = { title: 'Paste into the console', text: '', agree: 'Paste', label: 'Text to paste' };
+    const text = await readClipboard() ?? await askForText(question);
     if (text) {
-      this.parts.isTyping = true; // the browser tells of its own pasting, not of this
+      this.parts.hasTyped = true; // the browser tells of its own pasting, not of this
       this.parts.terminal.paste(text);
     }
     this.parts.terminal.focus();
-  }
-
-  /** Ask for a text where the browser does not show its clipboard. */
-  async askForText() {
-    const area = el('textarea', { rows: '6', 'aria-label': 'Text to paste' });
-    const agreed = await ask({ title: 'Paste into the console', text: '', agree: 'Paste', fields: [el('div', {}, area)], kind: '' });
-    return agreed ? area.value : '';
   }
 
   save() {
@@ -156,7 +150,7 @@ export class ConsoleTab extends DeviceTab {
     }
   }
 
-  /** Search from the selection on. The newest output is what one looks for, so typing searches upwards. */
+  /** Search from the selection on. Typing searches upwards: the newest output is last. */
   search(direction, isTyped = false) {
     const { search } = this.parts;
     const text = this.find.value;

@@ -8,22 +8,20 @@ import { ICONS } from './icons.js';
 
 /** Return a tool: a button with an icon, and a label where there is room. */
 export function toolButton(name, label, title, onClick) {
-  const made = button('', onClick, { kind: 'tool', title, 'aria-label': title });
-  made.append(icon(ICONS[name]), el('span', { class: 'wide' }, label));
-  return made;
+  return button([icon(ICONS[name]), el('span', { class: 'wide' }, label)], onClick, { kind: 'tool', title, 'aria-label': title });
 }
 
 const WORDS = { open: 'Connected', connecting: 'Connecting', waiting: 'Waiting', ended: 'Not connected' };
 
-/** A console or screen: the strip with its state and tools, and a cover that says why it shows nothing live. */
+/** A console or screen in its frame: above it a strip with state and tools, over it a cover that says why it is not live, below it a hint. */
 export class Device {
-  constructor(frame, tools, onConnect) {
+  constructor({ frame, tools, hint, onConnect }) {
     this.word = el('span', { class: 'word' });
     this.text = el('p', { role: 'status' });
     this.button = button('Connect', onConnect, { kind: 'strong' });
     this.cover = el('div', { class: 'cover' }, el('div', {}, this.text, this.button));
     const strip = el('div', { class: 'strip' }, el('span', { class: 'dot' }), this.word, el('span', { class: 'space' }), tools);
-    this.element = el('div', { class: 'device' }, strip, el('div', { class: 'stage' }, frame, this.cover));
+    this.element = el('div', { class: 'device' }, strip, el('div', { class: 'stage' }, frame, this.cover), el('p', { class: 'hint' }, hint));
     this.show({ state: 'ended', text: 'Not connected.', button: '' });
   }
 
@@ -41,11 +39,11 @@ export class Device {
 const PAUSES_MS = [300, 1000, 3000];
 
 /** Load the code of a device, then use it; a failure is shown. */
-export async function loadModule(device, bring, use) {
+export async function loadModule(device, load, use) {
   device.show({ state: 'connecting', text: 'Loading…', button: '' });
   let module;
   try {
-    module = await persist(bring);
+    module = await loadWithRetries(load);
   } catch (error) {
     device.show({ state: 'ended', text: `The code for this could not be loaded: ${error.message}`, button: 'Try again' });
     return;
@@ -53,16 +51,16 @@ export async function loadModule(device, bring, use) {
   use(module);
 }
 
-/** Import, and again if a file did not arrive: a browser drops requests when the network changes. */
-async function persist(bring) {
+/** Load, and again if a file did not arrive: a browser drops requests when the network changes. */
+async function loadWithRetries(load) {
   for (const pause of PAUSES_MS) {
     try {
-      return await bring();
+      return await load();
     } catch {
       await new Promise((resolve) => setTimeout(resolve, pause));
     }
   }
-  return bring();
+  return load();
 }
 
 /** Show an element on the whole screen, or no longer. */

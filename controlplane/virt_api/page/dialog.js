@@ -1,13 +1,13 @@
 // Copyright: (c) 2026, virtops.kubevirt contributors
 // GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 // SPDX-License-Identifier: GPL-3.0-or-later
-/** Questions before something dangerous, and short notices. */
+/** Questions to the user, and short notices. */
 
 import { button, el, fill } from './dom.js';
 
 const NOTICE_MS = 8000;
 
-/** Ask. fields: elements in the dialog. Resolves to true when the user agrees. */
+/** Ask. agree: label of the button that does. fields: elements in the dialog. Resolves to whether the user agrees. */
 export function ask({ title, text, agree, fields = [], kind = 'danger' }) {
   return new Promise((resolve) => {
     const dialog = el('dialog', { class: 'dialog', 'aria-labelledby': 'question' });
@@ -25,8 +25,15 @@ export function ask({ title, text, agree, fields = [], kind = 'danger' }) {
     });
     document.body.append(dialog);
     dialog.showModal();
-    (fields.length ? fields[0].querySelector('textarea') ?? no : no).focus();
+    (dialog.querySelector('textarea') ?? no).focus();
   });
+}
+
+/** Ask for a text. value: what it is at first. Resolves to it; null when the user cancels. */
+export async function askForText({ title, text, agree, label, value = '' }) {
+  const area = el('textarea', { rows: '6', 'aria-label': label });
+  area.value = value;
+  return await ask({ title, text, agree, fields: [area], kind: '' }) ? area.value : null;
 }
 
 /** Show a notice; a bad one stays until it is dismissed. */

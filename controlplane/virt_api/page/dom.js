@@ -13,7 +13,7 @@ export function el(tag, props = {}, ...children) {
       element.setAttribute(name, value === true ? '' : value);
     }
   }
-  element.append(...children.flat().filter((child) => child !== null && child !== undefined && child !== ''));
+  fill(element, ...children);
   return element;
 }
 
@@ -29,7 +29,18 @@ export function setText(element, text) {
   }
 }
 
-/** Return a button. Options: title, kind (class), attributes. */
+/** Return a function that has `draw` called in the next frame: once, however often it is called before. */
+export function oncePerFrame(draw) {
+  let frame = 0;
+  return () => {
+    frame ||= requestAnimationFrame(() => {
+      frame = 0;
+      draw();
+    });
+  };
+}
+
+/** Return a button. label: a text or elements. Options: title, kind (class), attributes. */
 export function button(label, onClick, { title = null, kind = '', ...attributes } = {}) {
   return el('button', { type: 'button', class: `button ${kind}`, title, on: { click: onClick }, ...attributes }, label);
 }

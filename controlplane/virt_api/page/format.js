@@ -37,7 +37,7 @@ export function sentence(text) {
 
 /** Return "1 node", "2 nodes". */
 export function count(number, noun) {
-  return `${number} ${noun}${Number(number) === 1 ? '' : 's'}`;
+  return `${number} ${noun}${number === 1 ? '' : 's'}`;
 }
 
 /** Return a text with a capital first letter. */

@@ -49,15 +49,18 @@ function codeOf(base) {
 }
 
 const [CONTROL_LEFT, ALT_LEFT] = [{ keysym: 0xffe3, code: 'ControlLeft' }, { keysym: 0xffe9, code: 'AltLeft' }];
-const function_ = (number) => ({ keysym: 0xffbd + number, code: `F${number}` });
+const functionKey = (number) => ({ keysym: 0xffbd + number, code: `F${number}` });
+
+/** The strokes of Ctrl+Alt+Delete. */
+export const CTRL_ALT_DELETE = [CONTROL_LEFT, ALT_LEFT, { keysym: 0xffff, code: 'Delete' }];
 
 /** The keys that a browser or its system would take: [label, strokes that are pressed together]. */
 export const CHORDS = [
-  ['Ctrl+Alt+Delete', [CONTROL_LEFT, ALT_LEFT, { keysym: 0xffff, code: 'Delete' }]],
+  ['Ctrl+Alt+Delete', CTRL_ALT_DELETE],
   ['Ctrl+Alt+Backspace', [CONTROL_LEFT, ALT_LEFT, { keysym: 0xff08, code: 'Backspace' }]],
-  ...[1, 2, 3, 7].map((number) => [`Ctrl+Alt+F${number}`, [CONTROL_LEFT, ALT_LEFT, function_(number)]]),
+  ...[1, 2, 3, 7].map((number) => [`Ctrl+Alt+F${number}`, [CONTROL_LEFT, ALT_LEFT, functionKey(number)]]),
   ['Alt+Tab', [ALT_LEFT, { keysym: 0xff09, code: 'Tab' }]],
-  ['Alt+F4', [ALT_LEFT, function_(4)]],
+  ['Alt+F4', [ALT_LEFT, functionKey(4)]],
   ['Super', [{ keysym: 0xffeb, code: 'MetaLeft' }]],
   ['Escape', [{ keysym: 0xff1b, code: 'Escape' }]],
   ['Tab', [{ keysym: 0xff09, code: 'Tab' }]],

@@ -3,13 +3,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /** The list of the machines of a namespace, or of all. */
 
-import { button, el, fill, icon, setText, timeElement } from './dom.js';
+import { button, el, fill, icon, oncePerFrame, setText, timeElement } from './dom.js';
 import { age } from './format.js';
 import { ICONS } from './icons.js';
 import { counted, filtered, GROUPS, rows, sorted } from './list_rows.js';
 import { collectionPath } from './objects.js';
 import { formatRoute } from './route.js';
-import { Watch } from './watch.js';
+import { Watch, worstState } from './watch.js';
 
 const COLUMNS = [
   ['name', 'Name'], ['namespace', 'Namespace'], ['status', 'Status'], ['node', 'Node'], ['address', 'Address'], ['created', 'Age'],
@@ -19,7 +19,8 @@ const AGE_MS = 10000;
 /** The view. */
 export class ListView {
   constructor(route, go, bar) {
-    Object.assign(this, { route, go, bar, column: 'name', isDescending: false, frame: 0, states: new Map() });
+    Object.assign(this, { route, go, bar, column: 'name', isDescending: false, state: 'loading', error: null, states: new Map() });
+    this.scheduleDraw = oncePerFrame(() => this.draw());
     this.objects = { virtualmachines: new Map(), virtualmachineinstances: new Map() };
     this.elements = new Map();
     this.element = this.build();
@@ -91,21 +92,12 @@ export class ListView {
     this.scheduleDraw();
   }
 
-  /** Draw once per frame, however many objects changed. */
-  scheduleDraw() {
-    this.frame ||= requestAnimationFrame(() => {
-      this.frame = 0;
-      this.draw();
-    });
-  }
-
   setState(plural, state, error) {
     this.states.set(plural, { state, error });
-    const [worst] = ['refused', 'retrying', 'loading', 'live']
-      .flatMap((word) => [...this.states.values()].filter((entry) => entry.state === word));
-    const texts = { loading: 'Loading', live: 'Live', retrying: 'Connecting again', refused: 'Not permitted' };
-    this.bar.showState(worst.state, texts[worst.state]);
-    this.error = worst.error ?? null;
+    const all = [...this.states.values()];
+    this.state = worstState(all.map((each) => each.state));
+    this.error = all.find((each) => each.state === this.state).error ?? null;
+    this.bar.showState(this.state);
     if (this.error?.code === 403 && this.route.namespace === '') {
       this.bar.focusNamespace();
     }
@@ -114,7 +106,8 @@ export class ListView {
 
   draw() {
     const all = rows(this.objects.virtualmachines, this.objects.virtualmachineinstances);
-    const shown = sorted(filtered(all, this.route), this.column, this.column === 'created' ? !this.isDescending : this.isDescending);
+    const isDescending = this.isDescending !== (this.column === 'created'); // the smallest age is the latest time
+    const shown = sorted(filtered(all, this.route), this.column, isDescending);
     this.heads.forEach((head, field) => head.setAttribute('aria-sort',
       field === this.column ? (this.isDescending ? 'descending' : 'ascending') : 'none'));
     this.drawGroups(counted(all));
@@ -122,7 +115,7 @@ export class ListView {
     this.elements = new Map([...this.elements].filter(([key]) => keys.has(key)));
     const now = Date.now();
     this.placeLines(shown.map((row) => this.line(row, now)));
-    this.table.hidden = shown.length === 0 || this.isRefused();
+    this.table.hidden = shown.length === 0 || this.state === 'refused'; // what was listed before must not stay
     this.drawBlank(all.length, shown.length);
   }
 
@@ -176,15 +169,9 @@ export class ListView {
     this.groups.children[focused]?.focus();
   }
 
-  /** What is shown would be what the user could see once. */
-  isRefused() {
-    return [...this.states.values()].some(({ state }) => state === 'refused');
-  }
-
   drawBlank(total, shown) {
     const space = this.route.namespace;
     const where = space ? `namespace ${space}` : 'all namespaces';
-    const states = [...this.states.values()].map(({ state }) => state);
     let texts = [];
     if (this.error) {
       texts = this.error.code === 403
@@ -192,7 +179,7 @@ export class ListView {
           space ? 'Choose another namespace above, or ask for the role view in this one.' : 'Type the name of a namespace above.',
           this.error.detail]
         : ['The machines cannot be read', this.error.message, 'It is tried again by itself.'];
-    } else if (states.includes('loading')) {
+    } else if (this.state === 'loading') {
       texts = ['Loading…'];
     } else if (total === 0) {
       texts = [`No virtual machines in ${where}`, 'One that is created appears here by itself.'];
@@ -201,8 +188,8 @@ export class ListView {
     }
     const [title, ...rest] = texts;
     fill(this.blank, title ? el('h1', {}, title) : '', rest.map((text) => el('p', {}, text)),
-      this.isRefused() ? button('Try again', () => location.reload()) : '');
+      this.state === 'refused' ? button('Try again', () => location.reload()) : '');
     this.blank.hidden = !title;
-    this.tools.hidden = this.isRefused();
+    this.tools.hidden = this.state === 'refused';
   }
 }

@@ -4,7 +4,7 @@
 /** Keeps a machine's objects: VM, VMI, launcher Pods and their Events, each by one watch. */
 
 import { collectionPath, corePath } from './objects.js';
-import { Watch } from './watch.js';
+import { Watch, worstState } from './watch.js';
 
 const PODS = 3;
 const LABEL_LIMIT = 63;
@@ -17,7 +17,7 @@ function launchers(name) {
 /** The objects, kept until `stop`. onChange() is called after each change. */
 export class MachineObjects {
   constructor({ namespace, name }, onChange) {
-    Object.assign(this, { namespace, name, onChange, vm: null, vmi: null, pods: [], error: null });
+    Object.assign(this, { namespace, name, onChange, vm: null, vmi: null, pods: [] });
     this.listed = new Set();
     this.events = new Map();
     this.errors = new Map();
@@ -70,7 +70,7 @@ export class MachineObjects {
       vmi,
       pods,
       events: [...this.events.values()].flat(),
-      state: ['refused', 'retrying', 'loading'].find((word) => [this.states.get('vm'), this.states.get('vmi')].includes(word)) ?? 'live',
+      state: worstState([this.states.get('vm'), this.states.get('vmi')]),
       isKnown: this.listed.has('vm') && this.listed.has('vmi'),
       error: this.errors.get('vm') ?? this.errors.get('vmi') ?? null,
       hidden: ['pods', 'events'].filter((what) => this.errors.get(what)?.code === 403),

@@ -9,7 +9,7 @@ import { request } from './api.js';
 import { ConsoleTab } from './console_tab.js';
 import { NEEDS } from './device_tab.js';
 import { ask, notify } from './dialog.js';
-import { button, el, fill, icon, isDisabled, setDisabled, setText } from './dom.js';
+import { button, el, fill, icon, isDisabled, oncePerFrame, setDisabled, setText } from './dom.js';
 import { explain } from './explain.js';
 import { ICONS } from './icons.js';
 import { MachineObjects } from './machine_objects.js';
@@ -19,18 +19,18 @@ import { formatRoute, TABS } from './route.js';
 import { ScreenTab } from './screen_tab.js';
 
 const LABELS = { overview: 'Overview', console: 'Console', screen: 'Screen' };
-const STATES = { loading: 'Loading', live: 'Live', retrying: 'Connecting again', refused: 'Not permitted' };
 const CLOCK_MS = 5000;
 
 /** The view. */
 export class MachineView {
   constructor(route, go, bar) {
-    Object.assign(this, { route, go, bar, rights: null, closed: new AbortController(), busy: new Set(), frame: 0 });
+    Object.assign(this, { route, go, bar, rights: null, closed: new AbortController(), busy: new Set() });
+    this.scheduleDraw = oncePerFrame(() => this.draw());
     const machine = { namespace: route.namespace, name: route.name };
     this.machine = machine;
     this.objects = new MachineObjects(machine, () => this.scheduleDraw());
-    const context = { machine, world: () => this.objects.world(), rights: () => this.rights, signal: this.closed.signal };
-    this.tabs = { overview: new OverviewTab(context), console: new ConsoleTab(context), screen: new ScreenTab(context) };
+    const context = { machine, world: () => this.objects.world(), rights: () => this.rights };
+    this.tabs = { overview: new OverviewTab(), console: new ConsoleTab(context), screen: new ScreenTab(context) };
     this.element = this.build();
     this.timer = setInterval(() => this.scheduleDraw(), CLOCK_MS);
     this.review();
@@ -53,9 +53,8 @@ export class MachineView {
   }
 
   actionButton(action) {
-    return el('button', {
-      type: 'button', class: 'button', 'data-verb': action.verb, on: { click: () => this.perform(action) },
-    }, icon(ICONS[action.verb]), el('span', {}, action.label));
+    const label = [icon(ICONS[action.verb]), el('span', {}, action.label)];
+    return button(label, () => this.perform(action), { 'data-verb': action.verb });
   }
 
   tabLink(tab) {
@@ -101,19 +100,12 @@ export class MachineView {
     }
   }
 
-  /** Draw once per frame, however many objects changed. */
-  scheduleDraw() {
-    if (!this.closed.signal.aborted) {
-      this.frame ||= requestAnimationFrame(() => {
-        this.frame = 0;
-        this.draw();
-      });
-    }
-  }
-
   draw() {
+    if (this.closed.signal.aborted) {
+      return;
+    }
     const world = this.objects.world();
-    this.bar.showState(world.state, STATES[world.state]);
+    this.bar.showState(world.state);
     const word = world.isKnown ? (world.vm || world.vmi ? statusWord(world.vm, world.vmi) : 'Gone') : 'Loading';
     setText(this.status, word);
     this.status.dataset.tone = word === 'Loading' || word === 'Gone' ? 'stopped' : groupOf(word);
@@ -144,7 +136,6 @@ export class MachineView {
       notify(this.buttons.get(action).title);
       return;
     }
-    const { name } = this.machine;
     const isForced = action.danger ? await this.confirm(action) : false;
     if (isForced === null) {
       return;
@@ -153,7 +144,7 @@ export class MachineView {
     this.draw();
     try {
       await request('PUT', pathOf(action, this.machine), { body: bodyOf(action, isForced) });
-      notify(acceptedText(action, name));
+      notify(acceptedText(action, this.machine.name));
     } catch (error) {
       notify(`${action.label}: ${error.message}`, true);
       this.review();

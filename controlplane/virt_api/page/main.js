@@ -6,6 +6,7 @@
  * Views: list_view, machine_view with its tabs overview_tab, console_tab and screen_tab (both a device_tab); bar, dialog.
  * Pure, tested on Node.js: route (the URL), list_rows, explain and explain_pod (why a machine is in its state), timeline,
  * facts, actions (buttons and rights), session_end (what follows the end of a console or screen), keystrokes, objects, format.
+ * Elements: dom, icons, theme; of the device tabs also device, terminal (xterm.js) and inline_styles.
  * From the API server: api (requests), access (rights), watch, machine_objects, connection (WebSockets of console and screen).
  */
 

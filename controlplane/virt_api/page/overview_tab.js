@@ -54,12 +54,12 @@ export class OverviewTab {
 
   entryElement(entry, now) {
     const key = JSON.stringify(entry);
+    const stamp = new Date(entry.time).toISOString();
     const known = this.entries.get(key);
     if (known) {
-      setText(known.time, age(new Date(entry.time).toISOString(), now) || 'now');
+      setText(known.time, age(stamp, now));
       return known.item;
     }
-    const stamp = new Date(entry.time).toISOString();
     const time = timeElement(stamp, age(stamp, now));
     const times = entry.count > 1 ? el('span', { class: 'count', title: `${entry.count} times` }, `×${entry.count}`) : '';
     const item = el(

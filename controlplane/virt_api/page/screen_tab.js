@@ -7,9 +7,9 @@ import { send } from './api.js';
 import { Connection } from './connection.js';
 import { Device, readClipboard, saveFile, toggleFullscreen, toolButton } from './device.js';
 import { DeviceTab } from './device_tab.js';
-import { ask, notify } from './dialog.js';
+import { askForText, notify } from './dialog.js';
 import { button, el, fill } from './dom.js';
-import { CHORDS, keystrokes, SHIFT } from './keystrokes.js';
+import { CHORDS, CTRL_ALT_DELETE, keystrokes, SHIFT } from './keystrokes.js';
 import { subresourcePath } from './objects.js';
 
 const HINT = 'Ctrl+Shift+E leaves the screen';
@@ -27,7 +27,7 @@ export class ScreenTab extends DeviceTab {
       path: this.path,
       vmi: () => this.world().vmi,
       onOpen: (socket) => this.open(socket),
-      onState: (state) => this.showState(state),
+      onState: (state) => this.device.show(state),
     });
     this.element = this.build();
   }
@@ -43,7 +43,7 @@ export class ScreenTab extends DeviceTab {
     this.scale.setAttribute('aria-pressed', 'true');
     this.tools = el(
       'div', { class: 'toolbar', role: 'toolbar', 'aria-label': 'Screen', hidden: true },
-      button('Ctrl+Alt+Del', () => this.press(CHORDS[0][1]), { kind: 'tool wide', title: 'Send Ctrl+Alt+Delete' }),
+      button('Ctrl+Alt+Del', () => this.press(CTRL_ALT_DELETE), { kind: 'tool wide', title: 'Send Ctrl+Alt+Delete' }),
       this.keys, this.menu,
       toolButton('paste', 'Type', 'Type a text as keys of a US keyboard', () => this.askAndType()),
       this.scale,
@@ -52,8 +52,7 @@ export class ScreenTab extends DeviceTab {
     );
     this.frame = el('div', { class: 'screen' });
     this.frame.addEventListener('keydown', (event) => this.leaveOnShortcut(event), { capture: true });
-    this.device = new Device(this.frame, this.tools, () => this.connect());
-    this.device.element.append(el('p', { class: 'hint' }, HINT));
+    this.device = new Device({ frame: this.frame, tools: this.tools, hint: HINT, onConnect: () => this.connect() });
     return this.device.element;
   }
 
@@ -81,22 +80,13 @@ export class ScreenTab extends DeviceTab {
     this.disconnect();
     const rfb = new this.RFB(this.frame, socket, { shared: true });
     this.rfb = rfb;
-    Object.assign(rfb, { scaleViewport: this.isScaled, clipViewport: !this.isScaled, dragViewport: false, focusOnClick: true, background: '' });
+    rfb.background = '';
+    this.applyScale();
     rfb.addEventListener('securityfailure', () => notify('The screen refused the connection.', true));
-    rfb.addEventListener('connect', () => {
-      this.frame.dataset.open = 'true';
-      rfb.focus();
-    });
+    rfb.addEventListener('connect', () => rfb.focus());
     rfb.addEventListener('disconnect', () => {
       this.rfb = this.rfb === rfb ? null : this.rfb;
     });
-  }
-
-  showState(state) {
-    this.device.show(state);
-    if (state.state !== 'open') {
-      delete this.frame.dataset.open;
-    }
   }
 
   /** Remove the picture of an ended connection. */
@@ -114,7 +104,7 @@ export class ScreenTab extends DeviceTab {
   /** Press keys together, and release them in reverse. */
   press(keys) {
     this.menu.hidePopover();
-    if (this.isOpen()) {
+    if (this.rfb) {
       keys.forEach(({ keysym, code }) => this.rfb.sendKey(keysym, code, true));
       [...keys].reverse().forEach(({ keysym, code }) => this.rfb.sendKey(keysym, code, false));
       this.rfb.focus();
@@ -130,28 +120,23 @@ export class ScreenTab extends DeviceTab {
     }
   }
 
-  isOpen() {
-    return Boolean(this.rfb) && this.frame.dataset.open === 'true';
-  }
-
   /** Ask for a text and type it. */
   async askAndType() {
-    const area = el('textarea', { rows: '6', 'aria-label': 'Text to type' });
-    area.value = await readClipboard() ?? '';
-    const text = 'The guest gets it as keys of a US keyboard.';
-    if (await ask({ title: 'Type a text', text, agree: 'Type', fields: [el('div', {}, area)], kind: '' })) {
-      await this.typeText(area.value);
+    const question = { title: 'Type a text', text: 'The guest gets it as keys of a US keyboard.', agree: 'Type', label: 'Text to type' };
+    const text = await askForText({ ...question, value: await readClipboard() ?? '' });
+    if (text) {
+      await this.typeText(text);
     }
   }
 
   async typeText(text) {
-    const { strokes: keys, unknown } = keystrokes(text);
+    const { strokes, unknown } = keystrokes(text);
     if (unknown.length) {
       notify(`Nothing was typed: a US keyboard has no key for ${unknown.join(' ')}`, true);
       return;
     }
-    for (const { keysym, code, shift } of keys) {
-      if (!this.isOpen()) {
+    for (const { keysym, code, shift } of strokes) {
+      if (!this.rfb) {
         return;
       }
       this.press(shift ? [SHIFT, { keysym, code }] : [{ keysym, code }]);
@@ -162,8 +147,12 @@ export class ScreenTab extends DeviceTab {
   toggleScale() {
     this.isScaled = !this.isScaled;
     this.scale.setAttribute('aria-pressed', String(this.isScaled));
+    this.applyScale();
+  }
+
+  applyScale() {
     if (this.rfb) {
-      Object.assign(this.rfb, { scaleViewport: this.isScaled, clipViewport: !this.isScaled, dragViewport: false });
+      Object.assign(this.rfb, { scaleViewport: this.isScaled, clipViewport: !this.isScaled });
     }
   }
 

@@ -6,10 +6,9 @@
 import { capital, sentence } from './format.js';
 import { isAlive } from './objects.js';
 
-/** A session of two people would otherwise end each other's for ever, so only a button takes one back. */
 const CODES = {
   1000: { next: 'wait', text: 'The guest has stopped.' },
-  4001: { next: 'ask', button: 'Take it back' },
+  4001: { next: 'ask', button: 'Take it back' }, // two pages that connect again by themselves would take it from each other for ever
   4002: { next: 'again' },
   4003: { next: 'again', text: 'This page was too slow to read, so the session was ended; some output may be missing.' },
   4004: { next: 'stop', text: 'You may not use it any more: your right was taken away.' },

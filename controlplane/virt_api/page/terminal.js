@@ -20,7 +20,7 @@ const THEME = {
   brightMagenta: '#d5b8ff', brightCyan: '#8fdde9', brightWhite: '#f4f5f8',
 };
 
-/** Return { terminal, fit, search, isTyping }. onInput(bytes) gets what the user types; onKey(event) may take a key: false.
+/** Return { terminal, fit, search, hasTyped }. onInput(bytes) gets what the user types; onKey(event) may take a key: false.
  *
  * A terminal answers questions of the guest, also those in the backlog: the answer would be typed into what runs there now.
  * So nothing is sent before the user types.
@@ -28,18 +28,18 @@ const THEME = {
 export function makeTerminal(frame, { onInput, onKey }) {
   const terminal = new Terminal({
     scrollback: SCROLLBACK, fontSize: 13, lineHeight: 1.15, theme: THEME, cursorBlink: true,
-    fontFamily: 'ui-monospace, "SF Mono", Menlo, Consolas, "DejaVu Sans Mono", monospace', screenReaderMode: false,
+    fontFamily: 'ui-monospace, "SF Mono", Menlo, Consolas, "DejaVu Sans Mono", monospace',
   });
-  const parts = { terminal, fit: new FitAddon(), search: new SearchAddon(), isTyping: false };
+  const parts = { terminal, fit: new FitAddon(), search: new SearchAddon(), hasTyped: false };
   terminal.loadAddon(parts.fit);
   terminal.loadAddon(parts.search);
   terminal.parser.registerOscHandler(HYPERLINK, () => true);
   const encoder = new TextEncoder();
-  const send = (bytes) => parts.isTyping && onInput(bytes);
+  const send = (bytes) => parts.hasTyped && onInput(bytes);
   terminal.onData((text) => send(encoder.encode(text)));
   terminal.onBinary((text) => send(Uint8Array.from(text, (character) => character.charCodeAt(0))));
   terminal.attachCustomKeyEventHandler(onKey);
-  TYPING.forEach((event) => frame.addEventListener(event, () => { parts.isTyping = true; }, { capture: true }));
+  TYPING.forEach((event) => frame.addEventListener(event, () => { parts.hasTyped = true; }, { capture: true }));
   terminal.open(frame);
   return parts;
 }

@@ -15,7 +15,7 @@ const RETRY_MS = [1000, 2000, 5000, 10000, 20000];
 const SHORT_MS = 2000;
 
 /** Return the key of an object. */
-export function keyOf({ metadata }) {
+function keyOf({ metadata }) {
   return `${metadata.namespace ?? ''}/${metadata.name}`;
 }
 
@@ -47,9 +47,14 @@ export async function list(path, parameters, signal, ask = request) {
   return { objects, version };
 }
 
+/** Return the worst of the states of several watches. */
+export function worstState(states) {
+  return ['refused', 'retrying', 'loading'].find((state) => states.includes(state)) ?? 'live';
+}
+
 /** One kind's objects, kept until `stop`. onChange(objects), onState("loading" | "live" | "retrying" | "refused", error). */
 export class Watch {
-  constructor(path, { parameters = {}, onChange, onState = () => {} }) {
+  constructor(path, { parameters = {}, onChange, onState }) {
     Object.assign(this, { path, parameters, onChange, onState });
     this.objects = new Map();
     this.version = '';

@@ -15,7 +15,7 @@ test('durations have two units at most', () => {
 
 test('sentences end, nouns are counted', () => {
   assert.deepEqual(['a', 'a.', '', undefined].map(sentence), ['a.', 'a.', '', '']);
-  assert.deepEqual([count(1, 'node'), count('2', 'node')], ['1 node', '2 nodes']);
+  assert.deepEqual([count(1, 'node'), count(2, 'node')], ['1 node', '2 nodes']);
 });
 
 test('errors are in words, with what the server said; a token never is', () => {
