@@ -7,6 +7,7 @@ import { collectionPath, corePath } from './objects.js';
 import { Watch, worstState } from './watch.js';
 
 const PODS = 3;
+const PODS_OF_EVENTS = 10; // also Pods that are gone: their Events say why
 const LABEL_LIMIT = 63;
 
 /** Return the selector of a machine's launchers; a longer name is shortened with a hash, so all launchers are read. */
@@ -22,7 +23,7 @@ export class MachineObjects {
     this.events = new Map();
     this.errors = new Map();
     this.states = new Map();
-    this.podEvents = new Map();
+    this.podEvents = new Map(); // watches by Pod, in the order in which they began
     const field = { fieldSelector: `metadata.name=${name}` };
     this.watches = [
       this.watch('vm', collectionPath('virtualmachines', namespace), field, ([vm]) => { this.vm = vm ?? null; }),
@@ -59,6 +60,11 @@ export class MachineObjects {
         this.podEvents.set(name, this.watch(`events of ${name}`, corePath('events', this.namespace), parameters,
           (events) => this.events.set(name, events)));
       }
+    }
+    for (const [name, watch] of [...this.podEvents].slice(0, -PODS_OF_EVENTS)) {
+      watch.stop();
+      this.podEvents.delete(name);
+      this.events.delete(name);
     }
   }
 
