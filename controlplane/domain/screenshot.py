@@ -3,9 +3,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A guest's screen: libvirt's picture becomes a PNG of known structure. Pure.
 
-QEMU makes a PNG, or a PPM if it is older. The bytes are a tenant's. Width and height are bounded and compared with the
-number of bytes, also of what is compressed, so the work and the result are bounded. Of a PNG only the chunks that show
-pixels are kept.
+QEMU makes a PNG, or a PPM if it is older. The bytes are a tenant's: width and height are bounded, and have to fit the
+number of bytes, of a PNG after decompression. So work and result are bounded. Of a PNG only the chunks that show pixels
+are kept.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _HEADER_LIMIT_BYTES = 64
 _TRUECOLOUR_8_BITS = bytes((8, 2, 0, 0, 0))
 """Of a PNG's header: 8 bits of red, green and blue; the only compression and filter method; no interlacing."""
 _UNFILTERED, _LAST_FILTER = b"\0", 4
-"""Before each row of a PNG."""
+"""The byte before each row of a PNG: no filter, and the highest one."""
 _CHUNK = struct.Struct(">I4s")
 
 

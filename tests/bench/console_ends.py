@@ -15,6 +15,7 @@ import aiohttp
 
 from controlplane.domain import layout
 from tests.e2e.cluster import Cluster
+from tests.e2e.streams import PROTOCOL
 
 PORT = 9000
 CHUNK_BYTES = 32 * 1024
@@ -120,7 +121,7 @@ class Pipes:
 async def stream(url: str, context: ssl.SSLContext) -> AsyncIterator[Connection]:
     async with (
         aiohttp.ClientSession() as session,
-        session.ws_connect(url, ssl=context, protocols=("plain.kubevirt.io",), max_msg_size=0) as websocket,
+        session.ws_connect(url, ssl=context, protocols=(PROTOCOL,), max_msg_size=0) as websocket,
     ):
         yield Stream(websocket)
 

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 
 from aiohttp import web
 from kubevirt_api.close_codes import FORBIDDEN
-from kubevirt_api.names import CONSOLE_ORIGINS
+from kubevirt_api.names import CONSOLE_ORIGINS, STREAM_PROTOCOL
 
 from controlplane.api.objects.console_origins import LONGEST_ORIGIN
 from controlplane.api.objects.decode import DecodeError, decode_vm, decode_vmi
@@ -49,13 +49,13 @@ from controlplane.virt_api.subresources.handler_client import HandlerClient
 
 log = logging.getLogger(__name__)
 
-PROTOCOL = "plain.kubevirt.io"
-"""The subprotocol of upstream's clients."""
 SESSIONS, SESSIONS_OF_NAMESPACE, SESSIONS_OF_MACHINE = 256, 64, 16
 REVIEW_SECONDS = 60.0
 """How often the user's right is reviewed while a session is open."""
 PRESENCE_SECONDS = 10.0
 """How often a forwarded port's Pod is looked for."""
+DEVICES: Mapping[str, GuestDevice] = {"console": "serial", "vnc": "vnc"}
+"""By action; the other one is portforward."""
 VMI_KIND, VM_KIND = VIRTUAL_MACHINE_INSTANCE.kind.lower(), VIRTUAL_MACHINE.kind.lower()
 
 
@@ -112,28 +112,25 @@ class Streams:
             )
 
     async def _open(self, route: SubresourceRoute, key: Key, user: User, request: web.BaseRequest) -> Stream:
-        match route.row.action:
-            case "console" | "vnc" as action:
-                device: GuestDevice = "serial" if action == "console" else "vnc"
-                guest = guest_with(device, await self._read_vmi(key))
-                opening = OpenStream(
-                    guest,
-                    device,
-                    user.name[:USER_LIMIT],
-                    keep_existing=action == "vnc" and request.query.get("preserveSession") == "true",
-                    with_backlog=action == "console" and request.query.get("backlog") == "true",
-                )
-                return Stream(await open_handler_stream(self.handlers, opening))
-            case _:
-                port, protocol = parse_port(route.arguments)
-                if (
-                    route.row.resource == VM
-                    and not decode_vm(await self.client.get(VIRTUAL_MACHINE, key)).status.created
-                ):
-                    raise StreamRefusedError(409, "it has no instance: start it first")
-                guest = guest_with_network(await self._read_vmi(key))
-                address = GuestAddress(self.client, key.namespace, guest, self.handlers.is_allowed)
-                return Stream(await open_port(await address.find(), port, protocol), address.find_end)
+        device = DEVICES.get(route.row.action)
+        if device is None:
+            return await self._open_port(route, key)
+        opening = OpenStream(
+            guest_with(device, await self._read_vmi(key)),
+            device,
+            user.name[:USER_LIMIT],
+            keep_existing=device == "vnc" and request.query.get("preserveSession") == "true",
+            with_backlog=device == "serial" and request.query.get("backlog") == "true",
+        )
+        return Stream(await open_handler_stream(self.handlers, opening))
+
+    async def _open_port(self, route: SubresourceRoute, key: Key) -> Stream:
+        port, protocol = parse_port(route.arguments)
+        if route.row.resource == VM and not decode_vm(await self.client.get(VIRTUAL_MACHINE, key)).status.created:
+            raise StreamRefusedError(409, "it has no instance: start it first")
+        guest = guest_with_network(await self._read_vmi(key))
+        address = GuestAddress(self.client, key.namespace, guest, self.handlers.is_allowed)
+        return Stream(await open_port(await address.find(), port, protocol), address.find_end)
 
     async def _read_vmi(self, key: Key) -> VirtualMachineInstance:
         return decode_vmi(await self.client.get(VIRTUAL_MACHINE_INSTANCE, key))
@@ -141,7 +138,7 @@ class Streams:
     async def _run(
         self, route: SubresourceRoute, user: User, request: web.BaseRequest, stream: Stream
     ) -> web.StreamResponse:
-        client = await accept_websocket(request, [PROTOCOL])
+        client = await accept_websocket(request, [STREAM_PROTOCOL])
         ended: asyncio.Future[Close] = asyncio.get_running_loop().create_future()
         watches = [asyncio.create_task(_end_when(ended, REVIEW_SECONDS, lambda: self._find_prohibition(route, user)))]
         if stream.find_end is not None:
