@@ -73,7 +73,7 @@ class Dialogue:
             if step.sent is not None:
                 self._unmatched = b""
                 self._stream.send((step.sent + "\n" * step.has_enter).encode())
-            return {} if step.pattern is None else self._expect(step, deadline)
+            return {} if step.pattern is None else self._expect(step.pattern, deadline)
         except TimeoutError as error:
             text = f"did not print {step.expected!r} within {step.seconds} s"
             raise TimedOut(self._message(step, text), **self._facts(step)) from error
@@ -81,14 +81,12 @@ class Dialogue:
             text = f"ended before step {step.number} was done: {error}"
             raise VirtError(self._message(step, text), **self._facts(step)) from error
 
-    def _expect(self, step: Step, deadline: float) -> dict[str, Any]:
-        if step.pattern is None:
-            raise AssertionError(step.number)
+    def _expect(self, pattern: re.Pattern[str], deadline: float) -> dict[str, Any]:
         while True:
-            match = step.pattern.search(transcript.printable(self._unmatched))
+            text = transcript.printable(self._unmatched)
+            match = pattern.search(text)
             if match is not None:
-                rest = transcript.printable(self._unmatched)[match.end() :]
-                self._unmatched = rest.encode() + transcript.unfinished(self._unmatched)
+                self._unmatched = text[match.end() :].encode() + transcript.unfinished(self._unmatched)
                 return {"match": match.group(), "groups": [group or "" for group in match.groups()]}
             data = self._stream.receive(deadline)
             self._all = (self._all + data)[-transcript.LIMIT :]

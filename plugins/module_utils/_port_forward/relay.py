@@ -137,8 +137,10 @@ class Relay:
         ready = [descriptor for descriptor, _events in poll.poll(max(0.0, seconds) * 1000)]
         if self._stop.fileno() in ready:
             raise Stopped
-        buffered = [side for side in (self._server,) if side.has_decrypted_bytes and not self._client.is_full]
-        return buffered + [sides[descriptor] for descriptor in ready if sides[descriptor] not in buffered]
+        served = [sides[descriptor] for descriptor in ready]
+        if self._server.has_decrypted_bytes and not self._client.is_full and self._server not in served:
+            served.append(self._server)
+        return served
 
     def _serve_client(self) -> None:
         self._client.flush()
