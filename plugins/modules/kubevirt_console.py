@@ -87,7 +87,7 @@ options:
     type: int
   log_since:
     description:
-      - Return lines of the last so many seconds only.
+      - Return only lines that the guest has printed in this many last seconds.
     type: int
   timeout:
     description:

@@ -124,12 +124,12 @@ def user(cluster: Cluster, name: str, role: str, folder: Path) -> Iterator[Path]
         "subjects": [{"kind": "ServiceAccount", **account}],
     }
     cluster.apply({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": account}, binding)
-    admin = json.loads(cluster.kubectl("config", "view", "--raw", "-o", "json"))
+    config = json.loads(cluster.kubectl("config", "view", "--raw", "-o", "json"))
     token = cluster.kubectl("create", "token", name).strip()
-    admin["users"] = [{"name": account["name"], "user": {"token": token}}]
-    admin["contexts"][0]["context"]["user"] = account["name"]
+    config["users"] = [{"name": name, "user": {"token": token}}]
+    config["contexts"][0]["context"]["user"] = name
     kubeconfig = folder / f"{name}.json"
-    kubeconfig.write_text(json.dumps(admin))
+    kubeconfig.write_text(json.dumps(config))
     try:
         yield kubeconfig
     finally:
