@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import ssl
 import statistics
+import string
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -157,10 +158,10 @@ def _guest_figures(cluster: Cluster) -> Iterator[dict[str, Any]]:
             console.expect(expected)
             console.send(answer)
         taken = []
-        for letter in (b"abcdefghijklmnopqrstuvwxyz"[number : number + 1] for number in range(GUEST_ECHOES)):
+        for letter in string.ascii_lowercase[:GUEST_ECHOES]:
             began = time.monotonic()
-            console.send(letter)
-            console.expect(letter)
+            console.send(letter.encode())
+            console.expect(letter.encode())
             taken.append(time.monotonic() - began)
         yield {"name": "console-guest-echo", "value": round(statistics.median(taken) * 1e3, 2), "unit": "ms"}
         console.send(b"\x03\n")

@@ -16,9 +16,9 @@ from .._client.errors import Unavailable
 from .._vm import kinds
 
 CONTENT_TYPE = "image/png"
-_SIGNATURE, _SIZE = b"\x89PNG\r\n\x1a\n", struct.Struct(">4sII")
-"""The beginning of a PNG: 8 bytes, 4 bytes of a length, then its first chunk."""
-_SIZE_AT = 12
+_PNG = b"\x89PNG\r\n\x1a\n", b"IHDR"
+_HEADER = struct.Struct(">8s4x4sII")
+"""The beginning of a PNG: signature, the first chunk's length and kind, width, height."""
 
 Write = Callable[[bytes], bool]
 """Brings the file up to date, except in check mode; returns whether it differed. VirtError."""
@@ -46,8 +46,8 @@ def run(params: dict[str, Any], api: Api, *, write: Write) -> dict[str, Any]:
 
 def _read_size(png: bytes, title: str) -> tuple[int, int]:
     """Return width and height of a PNG in pixels. Unavailable if it is none."""
-    is_png = png.startswith(_SIGNATURE) and len(png) >= _SIZE_AT + _SIZE.size
-    kind, width, height = _SIZE.unpack_from(png, _SIZE_AT) if is_png else (b"", 0, 0)
-    if kind != b"IHDR":
-        raise Unavailable(f"cannot take a screenshot of {title}: unexpected response, {len(png)} bytes that are no PNG")
-    return width, height
+    if len(png) >= _HEADER.size:
+        signature, kind, width, height = _HEADER.unpack_from(png)
+        if (signature, kind) == _PNG:
+            return width, height
+    raise Unavailable(f"cannot take a screenshot of {title}: unexpected response, {len(png)} bytes that are no PNG")
