@@ -102,6 +102,7 @@ function volumes(object) {
 }
 
 const STRATEGIES = {
+  __proto__: null,
   Halted: ['Is stopped', 'Its run strategy is Halted: somebody stopped it, or it was never started.', 'Start it to run it.'],
   Manual: ['Is stopped', 'Its run strategy is Manual: it runs only when somebody starts it.', 'Start it to run it.'],
   Once: ['Its one run is over', 'Its run strategy is Once.', 'Stop it, then start it to run it again.'],
@@ -140,6 +141,7 @@ function unknown({ vmi }) {
 }
 
 const WAITS = {
+  __proto__: null,
   FailedPvcNotFound: ['Waits for a disk that does not exist', 'Create the claim, or correct its name.'],
   ClaimInUse: ['Waits for a disk that another machine uses', 'Stop the other machine.'],
 };

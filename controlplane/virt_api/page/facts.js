@@ -41,7 +41,7 @@ function agent(vmi) {
 
 function movable(vmi) {
   const able = condition(vmi, 'LiveMigratable');
-  return able ? { True: 'yes', False: `no: ${able.message || able.reason}` }[able.status] ?? '' : '';
+  return able ? { __proto__: null, True: 'yes', False: `no: ${able.message || able.reason}` }[able.status] ?? '' : '';
 }
 
 function migration(state) {
@@ -58,6 +58,7 @@ export function disks({ vm, vmi }) {
 }
 
 const DETAILS = {
+  __proto__: null,
   containerDisk: ({ image }) => `image ${image}`,
   persistentVolumeClaim: ({ claimName }) => `claim ${claimName}`,
   dataVolume: ({ name }) => `DataVolume ${name}`,
@@ -68,5 +69,5 @@ const DETAILS = {
 
 function kindOf(volume) {
   const [kind, value] = Object.entries(volume).find(([key]) => key !== 'name') ?? ['', {}];
-  return DETAILS[kind]?.(value) ?? kind;
+  return DETAILS[kind]?.(value ?? {}) ?? kind;
 }

@@ -30,7 +30,7 @@ export class MachineObjects {
       this.watch('vmi', collectionPath('virtualmachineinstances', namespace), field, ([vmi]) => { this.vmi = vmi ?? null; }),
       this.watch('pods', corePath('pods', namespace), { labelSelector: launchers(name) }, (pods) => this.takePods(pods)),
       this.watch('events', corePath('events', namespace), { fieldSelector: `involvedObject.name=${name}` }, (events) => {
-        this.events.set('', events.filter(({ involvedObject }) => involvedObject.kind.startsWith('VirtualMachine')));
+        this.events.set('', events.filter(({ involvedObject }) => involvedObject.kind?.startsWith('VirtualMachine')));
       }),
     ];
   }

@@ -80,7 +80,9 @@ export function statusWord(vm, vmi) {
   return hasCondition(vmi, 'Paused') ? 'Paused' : vmi?.status?.phase || 'Pending';
 }
 
+// Tables have no prototype: a word of an object, such as "constructor", finds only what a table lists.
 const GROUPS = {
+  __proto__: null,
   Running: 'running', Migrating: 'running', Paused: 'paused',
   Starting: 'changing', Provisioning: 'changing', Stopping: 'changing', Terminating: 'changing', Pending: 'changing',
   Scheduling: 'changing', Scheduled: 'changing', WaitingForVolumeBinding: 'changing',

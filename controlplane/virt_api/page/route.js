@@ -8,6 +8,7 @@
 
 export const TABS = ['overview', 'console', 'screen'];
 const ALL = '-';
+const NAME = /^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/; // of Kubernetes; a link must not lead to other paths or selectors
 
 /** Read a hash. namespace: null when none is chosen yet, "" for all. */
 export function parseRoute(hash) {
@@ -15,8 +16,8 @@ export function parseRoute(hash) {
   const [space, name, tab] = path.split('/').map(decode);
   const options = new URLSearchParams(query);
   return {
-    namespace: space ? (space === ALL ? '' : space) : null,
-    name: space && space !== ALL && name ? name : null,
+    namespace: space === ALL ? '' : nameOf(space),
+    name: space !== ALL && nameOf(space) ? nameOf(name) : null,
     tab: TABS.includes(tab) ? tab : TABS[0],
     filter: options.get('filter') ?? '',
     group: options.get('group') ?? '',
@@ -35,6 +36,10 @@ export function formatRoute({ namespace, name = null, tab = TABS[0], filter = ''
   const options = new URLSearchParams(Object.entries({ filter, group }).filter(([, value]) => value && !name));
   const query = options.toString();
   return `#/${segments.map(encodeURIComponent).join('/')}${query ? `?${query}` : ''}`;
+}
+
+function nameOf(segment = '') {
+  return NAME.test(segment) ? segment : null;
 }
 
 function decode(segment) {

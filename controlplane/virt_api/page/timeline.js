@@ -11,6 +11,7 @@ import { capital, sentence } from './format.js';
 import { isDeleting } from './objects.js';
 
 const LIMIT = 200;
+const LATEST = 8.64e15; // of a Date; a user chooses a Pod's grace period, and NaN is no time
 const BAD_WHEN_TRUE = ['Failure', 'DisruptionTarget'];
 const WARN_WHEN_TRUE = ['Paused', 'RestartRequired', 'AgentVersionNotSupported', 'SoftwareEmulation'];
 const PLAIN_WHEN_FALSE = ['LiveMigratable', 'StorageLiveMigratable', 'AgentConnected', 'Initialized', 'PodReadyToStartContainers'];
@@ -24,7 +25,7 @@ export function timeline({ vm = null, vmi = null, pods = [], events = [] }) {
     ...withoutCopies(events).map(eventEntry),
   ];
   return entries
-    .filter((entry) => !Number.isNaN(entry.time))
+    .filter(({ time }) => Math.abs(time) <= LATEST)
     .sort((a, b) => b.time - a.time || RANK.indexOf(b.kind) - RANK.indexOf(a.kind))
     .slice(0, LIMIT);
 }
@@ -32,8 +33,8 @@ export function timeline({ vm = null, vmi = null, pods = [], events = [] }) {
 // within a second: what came of something is shown above it
 const RANK = ['life', 'event', 'phase', 'condition'];
 
-function entry(fields) {
-  return { tone: 'plain', text: '', code: '', count: 1, ...fields, time: Date.parse(fields.time ?? '') };
+function entry({ time, secondsEarlier = 0, ...fields }) {
+  return { tone: 'plain', text: '', code: '', count: 1, ...fields, time: Date.parse(time ?? '') - secondsEarlier * 1000 };
 }
 
 function lifecycle(object, source) {
@@ -45,8 +46,7 @@ function lifecycle(object, source) {
   }
   // the stamp of an instance or a Pod is when its grace period ends
   const seconds = object.metadata.deletionGracePeriodSeconds ?? 0;
-  const asked = new Date(Date.parse(deletionTimestamp) - seconds * 1000).toISOString();
-  return [created, entry({ id: `${uid}/deleted`, time: asked, source, kind: 'life', title: `${word}: deletion requested` })];
+  return [created, entry({ id: `${uid}/deleted`, time: deletionTimestamp, secondsEarlier: seconds, source, kind: 'life', title: `${word}: deletion requested` })];
 }
 
 function phases(vmi) {
@@ -55,13 +55,14 @@ function phases(vmi) {
     time: phaseTransitionTimestamp,
     source: 'Instance',
     kind: 'phase',
-    tone: { Running: 'good', Failed: 'bad', Unknown: 'bad' }[phase] ?? 'plain',
+    tone: { __proto__: null, Running: 'good', Failed: 'bad', Unknown: 'bad' }[phase] ?? 'plain',
     title: PHASE_TEXTS[phase] ?? `Phase ${phase}`,
     code: phase,
   }));
 }
 
 const PHASE_TEXTS = {
+  __proto__: null,
   Pending: 'Waits for a launcher Pod',
   Scheduling: 'Waits for a node, or is being prepared there',
   Scheduled: 'The launcher is ready, the guest is being powered on',
@@ -92,7 +93,7 @@ function conditionEntry(object, source, { type, status, reason = '', message = '
     source,
     kind: 'condition',
     tone: toneOf(type, status),
-    title: CONDITIONS[type]?.[STATUSES.indexOf(status)] ?? `${type}: ${{ True: 'yes', False: 'no' }[status] ?? 'unknown'}`,
+    title: CONDITIONS[type]?.[STATUSES.indexOf(status)] ?? `${type}: ${{ __proto__: null, True: 'yes', False: 'no' }[status] ?? 'unknown'}`,
     text: messageText(message),
     code: `${type}=${status}${reason && reason !== type ? ` ${reason}` : ''}`,
   });
@@ -100,6 +101,7 @@ function conditionEntry(object, source, { type, status, reason = '', message = '
 
 const STATUSES = ['True', 'False'];
 const CONDITIONS = {
+  __proto__: null,
   Ready: ['Ready', 'Not ready'],
   PodScheduled: ['Has a node', 'Has no node'],
   Initialized: ['Prepared', 'Not prepared yet'],
@@ -170,7 +172,8 @@ function eventEntry(event) {
 }
 
 const EVENTS = {
+  __proto__: null,
   FailedScheduling: 'The scheduler found no node', Unschedulable: 'Waits for a node', BackOff: 'Waits before the next attempt', Failed: 'Failed',
   Unhealthy: 'A probe failed',
 };
-const SOURCES = { VirtualMachine: 'VM', VirtualMachineInstance: 'Instance', Pod: 'Pod' };
+const SOURCES = { __proto__: null, VirtualMachine: 'VM', VirtualMachineInstance: 'Instance', Pod: 'Pod' };

@@ -85,3 +85,10 @@ test('the remedy is for what most nodes lack', () => {
 test('every field of the objects may be missing', () => {
   assert.ok(explain({ vm: { metadata: {} }, vmi: { metadata: {} }, pods: [{ metadata: {} }], now: NOW }).title);
 });
+
+for (const word of ['constructor', '__proto__', 'toString']) {
+  test(`${word} is a word like others`, () => {
+    assert.equal(explain({ vm: aVm(word), now: NOW }).title, 'Has no instance');
+    assert.equal(explain({ vmi: aVmi('Pending', { conditions: [condition('Synchronized', 'False', word)] }), now: NOW }).title, 'Waits to be started');
+  });
+}

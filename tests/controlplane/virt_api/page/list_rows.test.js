@@ -20,6 +20,8 @@ const ROWS = [
   [null, aVmi('Running'), 'Running', 'running'],
   [null, aVmi('Running', { conditions: [condition('Paused', 'True')] }), 'Paused', 'paused'],
   [null, aVmi('Failed'), 'Failed', 'problem'],
+  [aVm('Always', { printableStatus: 'constructor' }), null, 'constructor', 'problem'],
+  [aVm('Always', { printableStatus: '__proto__' }), null, '__proto__', 'problem'],
 ];
 
 for (const [vm, vmi, status, group] of ROWS) {

@@ -22,3 +22,13 @@ test('a machine that restarts often needs no more watches', () => {
   objects.stop();
   assert.ok(signals.every(({ aborted }) => aborted));
 });
+
+test('an Event that names no kind is left out', async () => {
+  const events = [{}, { kind: 'VirtualMachine' }].map((kind, number) => ({ metadata: { name: `e-${number}` }, involvedObject: { name: 'web', ...kind } }));
+  globalThis.WebSocket = class { close() {} };
+  globalThis.fetch = async () => new Response(JSON.stringify({ items: events, metadata: { resourceVersion: '1' } }));
+  const objects = new MachineObjects({ namespace: 'shop', name: 'web' }, () => {});
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  assert.deepEqual(objects.world().events.map(({ metadata }) => metadata.name), ['e-1']);
+  objects.stop();
+});

@@ -22,8 +22,17 @@ for (const [hash, route] of ROUTES) {
   });
 }
 
-test('an empty hash chooses no namespace, an unknown tab is the first, a broken escape is text', () => {
+test('an empty hash chooses no namespace, an unknown tab is the first', () => {
   assert.equal(parseRoute('').namespace, null);
   assert.equal(parseRoute('#/shop/web/else').tab, 'overview');
-  assert.equal(parseRoute('#/%zz').namespace, '%zz');
+});
+
+const NO_NAMES = ['..', '.', 'a/b', 'web?x=1', 'x,metadata.namespace!=y', '%zz', 'Web', '-web', 'constructor '];
+
+test('what is no name of Kubernetes chooses nothing: it would be a part of a path or a selector', () => {
+  for (const word of NO_NAMES) {
+    const segment = word === '%zz' ? word : encodeURIComponent(word);
+    assert.deepEqual([parseRoute(`#/${segment}/web`).namespace, parseRoute(`#/${segment}/web`).name], [null, null], word);
+    assert.deepEqual([parseRoute(`#/shop/${segment}`).namespace, parseRoute(`#/shop/${segment}`).name], ['shop', null], word);
+  }
 });

@@ -60,3 +60,20 @@ test('a container that ended shows how', () => {
   const [entry] = timeline({ pods: [aPod({ containerStatuses: [{ name: 'compute', state: { terminated } }] })] });
   assert.deepEqual([entry.title, entry.tone], ['Container compute ended: OOMKilled (137)', 'bad']);
 });
+
+test('an entry whose time no clock can show is left out, whatever grace period a user has chosen', () => {
+  const deleted = { deletionTimestamp: ago(1), deletionGracePeriodSeconds: 2 ** 62 };
+  const pod = { ...aPod(), metadata: { ...aPod().metadata, ...deleted } };
+  assert.deepEqual(timeline({ pods: [pod] }).map(({ title }) => title), ['Launcher Pod virt-launcher-web-x created']);
+});
+
+for (const word of ['constructor', '__proto__', 'toString']) {
+  test(`${word} is a word like others`, () => {
+    const phases = [{ phase: word, phaseTransitionTimestamp: ago(1) }];
+    const vmi = aVmi(word, { conditions: [condition(word, 'False', word)], phaseTransitionTimestamps: phases });
+    const events = [anEvent(word, 'It has happened', 5, { involvedObject: { kind: word } })];
+    for (const entry of timeline({ vmi, events })) {
+      ['source', 'tone', 'title', 'text', 'code'].forEach((field) => assert.equal(typeof entry[field], 'string', field));
+    }
+  });
+}
