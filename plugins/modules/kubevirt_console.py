@@ -55,7 +55,8 @@ options:
         type: str
       send_secret:
         description:
-          - Text to send that is never shown, such as a password.
+          - Text to send that is never shown, such as a password. Of several lines, each one that has at least 4 characters is hidden in
+        what the guest repeats.
         type: str
       enter:
         description:
@@ -69,7 +70,7 @@ options:
         type: str
       timeout:
         description:
-          - Seconds to wait for O(steps[].expect).
+          - Seconds to send the text and to wait for O(steps[].expect).
         type: int
         default: 60
   backlog:
@@ -202,6 +203,7 @@ def main():
         required_one_of=[("steps", "log_lines", "log_since")],
         supports_check_mode=True,
     )
+    module.no_log_values.update(console.secret_parts(module.params))
     frame.run(module, console.run)
 
 

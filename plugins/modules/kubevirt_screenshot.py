@@ -44,7 +44,8 @@ options:
   dest:
     description:
       - The file to write, on the host of the task. Its folder must exist.
-      - A screen may show secrets. O(mode) keeps the file from others.
+      - A screen may show secrets. O(mode) keeps the file from others. In a folder that others may write to, such as C(/tmp), also
+        give O(owner): a file that is there already keeps its owner.
     type: path
     required: true
 seealso:
@@ -57,7 +58,7 @@ EXAMPLES = r"""
   virtops.kubevirt.kubevirt_screenshot:
     name: web
     namespace: default
-    dest: /tmp/web.png
+    dest: ~/web.png
     mode: "0600"
   register: screen
 

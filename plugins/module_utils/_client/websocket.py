@@ -68,12 +68,14 @@ def upgrade(transport: Transport, target: str, protocol: str, attempt: str) -> t
     status, result = streams.upgrade(transport, target, headers)
     if status != 101:
         return status, result
-    response_headers, *socket_and_reader = result
-    stream = WebSocket(*socket_and_reader)
+    response_headers, connection, reader = result
+    stream = WebSocket(connection, reader)
     # The RFC requires SHA-1. It shows that the response belongs to this request, and protects nothing.
     expected = base64.b64encode(hashlib.sha1(key + _GUID, usedforsecurity=False).digest()).decode()
     actual = response_headers.get("Sec-WebSocket-Accept", ""), response_headers.get("Sec-WebSocket-Protocol", "")
-    if actual != (expected, protocol):
-        stream.close()
+    if connection is None or actual != (expected, protocol):  # None: the response says that it is the last one
+        reader.close()
+        if connection is not None:
+            connection.close()
         raise Unavailable(f"cannot {attempt}: unexpected response, no WebSocket that speaks {protocol}")
     return status, stream

@@ -13,6 +13,7 @@ from .websocket import WebSocket
 from .websocket_frames import BINARY, BROKEN, PING, PONG, Closed
 
 CHUNK_BYTES = 64 * 1024
+CLOSE_SECONDS = 2.0
 
 
 class Messages:
@@ -21,30 +22,47 @@ class Messages:
     def __init__(self, stream: WebSocket) -> None:
         self._stream = stream
         self._decoder = websocket_frames.Decoder()
+        self._end: Closed | None = None
+        """Of the stream, after messages that were returned."""
 
-    def send(self, data: bytes) -> None:
+    def send(self, data: bytes, deadline: float) -> None:
         """Send a message. Closed, TimeoutError."""
-        self._send(websocket_frames.encode(BINARY, data))
+        self._send(websocket_frames.encode(BINARY, data), deadline)
 
     def receive(self, deadline: float) -> bytes:
-        """Return the next binary message; text is ignored. Closed; TimeoutError at the deadline (time.monotonic).
+        """Return what has come in binary messages, at least one: a guest may print each character in its own.
 
-        After a TimeoutError the stream can only be closed.
+        Text is ignored. Closed; TimeoutError at the deadline (time.monotonic): then the stream can only be closed.
         """
-        while True:
-            while (message := self._decoder.next()) is not None:
-                if message.opcode != PING:
-                    return message.payload
-                self._send(websocket_frames.encode(PONG, message.payload))
+        while not (payloads := self._take_messages(deadline)):
             self._decoder.feed(self._read(deadline))
+        return b"".join(payloads)
 
     def close(self) -> None:
         """Say that the stream ends, and end it."""
         with contextlib.suppress(Closed, TimeoutError):
-            self._send(websocket_frames.close())
+            self._send(websocket_frames.close(), time.monotonic() + CLOSE_SECONDS)
         self._stream.close()
 
-    def _send(self, data: bytes) -> None:
+    def _take_messages(self, deadline: float) -> list[bytes]:
+        """Return the binary messages that are complete, and answer pings. Closed, TimeoutError."""
+        if self._end is not None:
+            raise self._end
+        payloads: list[bytes] = []
+        try:
+            while (message := self._decoder.next()) is not None:
+                if message.opcode == PING:
+                    self._send(websocket_frames.encode(PONG, message.payload), deadline)
+                else:
+                    payloads.append(message.payload)
+        except Closed as end:
+            if not payloads:
+                raise
+            self._end = end
+        return payloads
+
+    def _send(self, data: bytes, deadline: float) -> None:
+        self._wait_until(deadline)
         try:
             self._stream.socket.sendall(data)
         except TimeoutError:
@@ -52,11 +70,15 @@ class Messages:
         except OSError as error:
             raise Closed(BROKEN, f"the connection broke: {error}") from error
 
-    def _read(self, deadline: float) -> bytes:
+    def _wait_until(self, deadline: float) -> None:
+        """Have the next call of the socket end at the deadline. TimeoutError if that is over."""
         remaining = deadline - time.monotonic()
         if remaining <= 0:
             raise TimeoutError
         self._stream.socket.settimeout(remaining)
+
+    def _read(self, deadline: float) -> bytes:
+        self._wait_until(deadline)
         try:
             data = self._stream.reader.read1(CHUNK_BYTES)
         except TimeoutError:

@@ -8,10 +8,11 @@ The console is opened like `virtctl console`: a machine that does not run yet (H
 
 from __future__ import annotations
 
+import re
 import time
 from typing import Any
 
-from .._client import paths
+from .._client import paths, redact
 from .._client.api import Api, Resource
 from .._client.argspec import auth_argument_spec
 from .._client.errors import ApiError, BadArgument, NotFound, TimedOut
@@ -22,6 +23,7 @@ from ..kubevirt_api import names
 from .dialogue import Dialogue, Step
 
 RETRY_SECONDS = 1.0
+_CONTROLS = re.compile(r"[\x00-\x1f\x7f]+")
 
 
 def argument_spec() -> dict[str, Any]:
@@ -44,6 +46,12 @@ def argument_spec() -> dict[str, Any]:
         "log_since": {"type": "int"},
         "timeout": {"type": "int", "default": 120},
     }
+
+
+def secret_parts(params: dict[str, Any]) -> set[str]:
+    """Return the lines of what is sent in secret: a guest that echoes several shows prompts between them."""
+    secrets = (step.get("send_secret") or "" for step in params.get("steps") or ())
+    return {part for secret in secrets for part in _CONTROLS.split(secret) if len(part) >= redact.SHORTEST}
 
 
 def run(params: dict[str, Any], api: Api, *, check_mode: bool, diff: bool) -> dict[str, Any]:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import tempfile
 from typing import TYPE_CHECKING
 
@@ -31,11 +32,28 @@ def write(module: AnsibleModule, data: bytes) -> bool:
         descriptor, staged = tempfile.mkstemp(dir=module.tmpdir)
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)
-        module.atomic_move(staged, dest, unsafe_writes=module.params["unsafe_writes"])
+        _move(module, staged, dest)
     changed: bool = module.set_fs_attributes_if_different(
         module.load_file_common_arguments(module.params), is_different
     )
     return changed
+
+
+def _move(module: AnsibleModule, staged: str, dest: str) -> None:
+    """Bring a file into place, at no time with more rights than the task's mode gives; its other attributes follow."""
+    mode, umask = module.params["mode"], os.umask(0o077)
+    try:
+        if mode is None:
+            os.umask(umask)
+        elif os.path.exists(dest):  # a move keeps its mode
+            module.set_mode_if_different(dest, mode, False)
+        else:  # a move gives it the usual mode
+            os.chmod(staged, 0o666 & ~umask)  # in a private folder
+            module.set_mode_if_different(staged, mode, False)
+            os.umask(umask | ~stat.S_IMODE(os.stat(staged).st_mode) & 0o777)
+        module.atomic_move(staged, dest, unsafe_writes=module.params["unsafe_writes"])
+    finally:
+        os.umask(umask)
 
 
 def _content(path: str, size: int) -> bytes | None:

@@ -6,8 +6,10 @@
 from __future__ import annotations
 
 import re
+import signal
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Protocol
 
 from .._client.errors import BadArgument, TimedOut, VirtError
@@ -21,7 +23,7 @@ SHOWN_LINES = 20
 class Stream(Protocol):
     """A console."""
 
-    def send(self, data: bytes) -> None:
+    def send(self, data: bytes, deadline: float) -> None:
         """Closed, TimeoutError."""
 
     def receive(self, deadline: float) -> bytes:
@@ -45,6 +47,25 @@ class Step:
             self.pattern = None if self.expected is None else re.compile(self.expected, re.MULTILINE)
         except re.error as error:
             raise BadArgument(f"steps[{number}].expect {self.expected!r} is no regular expression: {error}") from error
+
+
+@contextmanager
+def _interrupted_after(seconds: float) -> Iterator[None]:
+    """Raise TimeoutError inside the block when its time is over: what a guest prints decides how long a search takes.
+
+    Only for a main thread, as a module's is.
+    """
+
+    def interrupt(_number: int, _frame: object) -> None:
+        raise TimeoutError
+
+    former = signal.signal(signal.SIGALRM, interrupt)
+    signal.setitimer(signal.ITIMER_REAL, max(seconds, 0.001))
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, former)
 
 
 class Dialogue:
@@ -72,10 +93,11 @@ class Dialogue:
         try:
             if step.sent is not None:
                 self._unmatched = b""
-                self._stream.send((step.sent + "\n" * step.has_enter).encode())
+                self._stream.send((step.sent + "\n" * step.has_enter).encode(), deadline)
             return {} if step.pattern is None else self._expect(step.pattern, deadline)
         except TimeoutError as error:
-            text = f"did not print {step.expected!r} within {step.seconds} s"
+            missing = "take what was sent" if step.pattern is None else f"print {step.expected!r}"
+            text = f"did not {missing} within {step.seconds} s"
             raise TimedOut(self._message(step, text), **self._facts(step)) from error
         except Closed as error:
             text = f"ended before step {step.number} was done: {error}"
@@ -84,7 +106,8 @@ class Dialogue:
     def _expect(self, pattern: re.Pattern[str], deadline: float) -> dict[str, Any]:
         while True:
             text = transcript.printable(self._unmatched)
-            match = pattern.search(text)
+            with _interrupted_after(deadline - self._clock()):
+                match = pattern.search(text)
             if match is not None:
                 self._unmatched = text[match.end() :].encode() + transcript.unfinished(self._unmatched)
                 return {"match": match.group(), "groups": [group or "" for group in match.groups()]}

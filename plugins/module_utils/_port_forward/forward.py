@@ -63,8 +63,11 @@ class Forward:
         self.close()
 
     def start(self) -> None:
-        """Accept connections."""
-        self._listener.listen()
+        """Accept connections. BadArgument: another program has begun to listen at the port."""
+        try:
+            self._listener.listen()
+        except OSError as error:
+            raise _in_use(self.address[1], error) from error
         self._idle_since = time.monotonic()
         self._acceptor.start()
 
@@ -148,14 +151,26 @@ class Forward:
 
 def _bound(local_port: int) -> socket.socket:
     listener = socket.socket()
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        listener.bind((ADDRESS, local_port))
+        _bind(listener, local_port)
     except OSError as error:
         listener.close()
-        text = f"local_port: cannot listen on {ADDRESS}:{local_port}: {error.strerror}; choose another port"
-        raise BadArgument(text) from error
+        raise _in_use(local_port, error) from error
     return listener
+
+
+def _bind(listener: socket.socket, local_port: int) -> None:
+    """Take the port; with SO_REUSEADDR only if connections on it have just ended: others could then take it as well."""
+    try:
+        listener.bind((ADDRESS, local_port))
+    except OSError:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((ADDRESS, local_port))
+
+
+def _in_use(local_port: int, error: OSError) -> BadArgument:
+    text = f"local_port: cannot listen on {ADDRESS}:{local_port}: {error.strerror}; choose another port"
+    return BadArgument(text)
 
 
 def _reset(local: socket.socket) -> None:

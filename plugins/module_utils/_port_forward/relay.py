@@ -172,7 +172,9 @@ class Relay:
 
     def _take_messages(self) -> None:
         while (message := self._decoder.next()) is not None:
-            if message.opcode == PING:
+            if message.opcode == PING and self._server.is_full:
+                pass  # a server that reads nothing waits for no pong
+            elif message.opcode == PING:
                 self._server.pending += websocket_frames.encode(PONG, message.payload)
             else:
                 self._active = time.monotonic()

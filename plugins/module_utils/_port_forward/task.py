@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import time
-from contextlib import closing
+from contextlib import closing, suppress
 from typing import Any
 
 from .._client import paths, websocket_frames
@@ -86,7 +86,8 @@ def _wait_until_open(api: Api, guests: Resource, params: dict[str, Any]) -> None
                 text = f"{error.message}; waited for {params['timeout']} s"
                 raise TimedOut(text, **error.facts) from error
         else:
-            stream.socket.sendall(websocket_frames.close())
+            with suppress(OSError):  # the guest has ended it already
+                stream.socket.sendall(websocket_frames.close())
             stream.close()
             return
         time.sleep(RETRY_SECONDS)

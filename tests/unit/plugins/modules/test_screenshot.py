@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 import struct
 from collections.abc import Iterator
 from pathlib import Path
@@ -125,3 +126,38 @@ def test_a_failure_writes_nothing(
 def test_a_destination_that_can_be_no_file_is_refused(url: str, tmp_path: Path, dest: str, text: str) -> None:
     result = take(url, tmp_path / dest)
     assert (result["failed"], text in result["msg"]) == (True, True)
+
+
+@pytest.mark.parametrize(("mode", "former"), [("0600", None), ("u=rw,go=", None), ("0600", 0o644)])
+def test_nobody_else_can_open_the_file_before_it_has_its_mode(
+    url: str, tmp_path: Path, mode: str, former: int | None
+) -> None:
+    """Whoever has opened a file reads it, whatever mode it gets later."""
+    dest = tmp_path / "web.png"
+    if former is not None:
+        dest.touch(former)
+    looked = tmp_path / "looked"
+    (tmp_path / "sitecustomize.py").write_text(LOOK.format(dest=str(dest), looked=str(looked)))
+    result, _output = run(
+        "kubevirt_screenshot", environment={"PYTHONPATH": f"{tmp_path}:{os.environ.get('PYTHONPATH', '')}"},
+        host=url, name="web", namespace="default", dest=str(dest), mode=mode,
+    )  # fmt: skip
+    assert result["changed"] is True
+    assert dest.stat().st_mode & 0o777 == 0o600
+    assert set(looked.read_text().split()) == {"0o600"}
+
+
+LOOK = """
+import os, stat, sys
+rename, chmod = os.rename, os.chmod
+def look():
+    with open({looked!r}, "a") as file:
+        file.write(oct(stat.S_IMODE(os.stat({dest!r}).st_mode)) + "\\n")
+def looking(call):
+    def called(*arguments, **options):
+        call(*arguments, **options)
+        if any(os.fsdecode(text) == {dest!r} for text in arguments if isinstance(text, (str, bytes))):
+            look()
+    return called
+os.rename, os.chmod = looking(rename), looking(chmod)
+"""

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 
@@ -47,6 +49,14 @@ async def impostor(_request: web.Request) -> web.Response:
     )
 
 
+async def last(request: web.Request) -> web.Response:
+    """Accept the handshake, in a response after which the connection ends."""
+    key = request.headers["Sec-WebSocket-Key"].encode() + b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
+    accept = base64.b64encode(hashlib.sha1(key, usedforsecurity=False).digest()).decode()
+    headers = {"Connection": "close", "Sec-WebSocket-Accept": accept, "Sec-WebSocket-Protocol": PLAIN}
+    return web.Response(status=101, headers=headers)
+
+
 async def refuse(_request: web.Request) -> web.Response:
     return web.json_response(FORBIDDEN, status=403)
 
@@ -57,7 +67,14 @@ async def tell(request: web.Request) -> web.Response:
 
 @contextmanager
 def serving() -> Iterator[Api]:
-    handlers = {"console": echo, "vnc": other_protocol, "usbredir": impostor, "portforward": refuse, "sev": tell}
+    handlers = {
+        "console": echo,
+        "vnc": other_protocol,
+        "usbredir": impostor,
+        "sound": last,
+        "portforward": refuse,
+        "sev": tell,
+    }
     routes = {f"{PATH}/{name}": handler for name, handler in handlers.items()}
     with http_server.serving(routes) as url, closing(Api(Transport(Endpoint(server=url)))) as api:
         yield api
@@ -83,7 +100,7 @@ def test_the_next_request_uses_another_connection(api: Api) -> None:
         assert stream.reader.read(7) == b"\x82\x05hello"
 
 
-@pytest.mark.parametrize("subresource", ["vnc", "usbredir"])
+@pytest.mark.parametrize("subresource", ["vnc", "usbredir", "sound"])
 def test_a_response_that_is_no_stream_is_refused(api: Api, subresource: str) -> None:
     with pytest.raises(Unavailable, match="unexpected response, no WebSocket that speaks plain"):
         websocket.opened(api, VMI, "web", subresource, PLAIN)

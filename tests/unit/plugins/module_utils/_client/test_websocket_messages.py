@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import socket
 import struct
+import threading
 import time
 from collections.abc import Iterator
 
@@ -29,7 +30,7 @@ def test_messages_of_each_length_go_both_ways(size: int) -> None:
     with serving() as api:
         stream = Messages(websocket.opened(api, VMI, "web", "console", PLAIN))
         assert stream.receive(soon()) == b"hello"
-        stream.send(data)
+        stream.send(data, soon())
         assert stream.receive(soon()) == data
         stream.close()
 
@@ -80,3 +81,25 @@ def test_a_silent_server_ends_in_time(ends: tuple[Messages, socket.socket]) -> N
         stream.receive(time.monotonic() + 0.01)
     with pytest.raises(TimeoutError):
         stream.receive(time.monotonic() - 1)
+
+
+def test_messages_that_came_together_are_one_and_what_follows_them_is_not_lost(
+    ends: tuple[Messages, socket.socket],
+) -> None:
+    stream, server = ends
+    server.sendall(b"\x82\x01a" * 1000 + b"\x88\x05" + struct.pack("!H", 4001) + b"joe")
+    assert stream.receive(soon()) == b"a" * 1000
+    for _unused in range(2):
+        with pytest.raises(Closed, match="joe"):
+            stream.receive(soon())
+
+
+def test_a_message_has_its_own_time_to_be_sent(ends: tuple[Messages, socket.socket]) -> None:
+    stream, server = ends
+    with pytest.raises(TimeoutError):
+        stream.receive(time.monotonic() + 0.001)
+    size = 4 << 20
+    reader = threading.Timer(0.2, lambda: server.makefile("rb").read(size))
+    reader.start()
+    stream.send(bytes(size), soon())
+    reader.join()

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -23,7 +24,7 @@ class Guest:
         self.outputs = list(outputs)
         self.received: list[bytes] = []
 
-    def send(self, data: bytes) -> None:
+    def send(self, data: bytes, _deadline: float) -> None:
         self.received.append(data)
 
     def receive(self, _deadline: float) -> bytes:
@@ -111,3 +112,19 @@ def test_the_transcript_is_harmless_text(printed: bytes, text: str) -> None:
 def test_a_flood_is_bounded() -> None:
     dialogue, _unused = talk(Guest(*[b"x" * 40000] * 5, b"end"), {"expect": "end"})
     assert len(dialogue.text) == transcript.LIMIT
+
+
+def test_a_pattern_that_takes_for_ever_with_what_the_guest_prints_ends_in_time() -> None:
+    began = time.monotonic()
+    with pytest.raises(TimedOut, match="within 1 s"):
+        talk(Guest(b"a" * 60 + b"!"), {"expect": "(a+)+$", "timeout": 1})
+    assert time.monotonic() - began < 10
+
+
+def test_a_guest_that_takes_nothing_is_told_from_one_that_prints_nothing() -> None:
+    class Stuck(Guest):
+        def send(self, data: bytes, _deadline: float) -> None:
+            raise TimeoutError
+
+    with pytest.raises(TimedOut, match="did not take what was sent within 60 s"):
+        talk(Stuck(), {"send": "x"})

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import errno
 import socket
 import threading
 from collections.abc import Iterator
@@ -159,7 +160,39 @@ def test_further_connections_are_closed(api: Api, monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_local_port_that_is_in_use_is_named(api: Api) -> None:
-    with Forward(api, GUESTS, "database", ECHO) as forward:
+    for is_started in (False, True):
+        forward = Forward(api, GUESTS, "database", ECHO)
+        if is_started:
+            forward.start()
         port = forward.address[1]
-        with pytest.raises(BadArgument, match=f"local_port: cannot listen on 127.0.0.1:{port}: Address already in use"):
+        refusal = f"local_port: cannot listen on 127.0.0.1:{port}: Address already in use"
+        with closing(forward), pytest.raises(BadArgument, match=refusal):
             Forward(api, GUESTS, "database", ECHO, local_port=port)
+
+
+def test_a_local_port_whose_connections_ended_just_now_can_be_taken_again(api: Api) -> None:
+    with Forward(api, GUESTS, "database", ONE_LINE) as forward, connected(forward) as client:
+        exchange(client, b"x")
+        port = forward.address[1]
+        forward.close()
+        with closing(Forward(api, GUESTS, "database", ONE_LINE, local_port=port)) as again:
+            again.start()
+            with connected(again) as another:
+                assert exchange(another, b"x") == b"x"
+
+
+def test_a_program_that_takes_the_port_meanwhile_is_an_error(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    with closing(Forward(api, GUESTS, "database", ECHO)) as forward:
+        monkeypatch.setattr(forward, "_listener", Taken(forward._listener))
+        with pytest.raises(BadArgument, match="local_port: cannot listen on"):
+            forward.start()
+
+
+class Taken:
+    """A socket at whose port another program listens."""
+
+    def __init__(self, listener: socket.socket) -> None:
+        self.getsockname, self.close = listener.getsockname, listener.close
+
+    def listen(self) -> None:
+        raise OSError(errno.EADDRINUSE, "Address already in use")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import socket
 import threading
+import tracemalloc
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -82,6 +83,19 @@ def test_a_ping_is_answered(ends: Ends) -> None:
     ends.server.sendall(close_frame(1000))
     ends.client.close()
     thread.join()
+
+
+def test_pings_of_a_server_that_reads_nothing_take_up_no_memory(ends: Ends) -> None:
+    frames = b"\x89\x7f" + (60_000).to_bytes(8, "big") + bytes(60_000)
+    tracemalloc.start()
+    thread = ends.start()
+    for _unused in range(400):
+        ends.server.sendall(frames)
+    _now, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    ends.stopper.close()
+    thread.join()
+    assert peak < 4 << 20
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import io
 import socket
 import threading
 from contextlib import closing
@@ -19,6 +20,7 @@ from ansible_collections.virtops.kubevirt.plugins.module_utils._client.errors im
     TimedOut,
     VirtError,
 )
+from ansible_collections.virtops.kubevirt.plugins.module_utils._client.websocket import WebSocket
 from ansible_collections.virtops.kubevirt.plugins.module_utils._port_forward import task
 from ansible_collections.virtops.kubevirt.plugins.module_utils._port_forward.forward import Forward
 
@@ -139,3 +141,17 @@ def test_threads_end_with_the_task(api: Api, sent: list[bytes]) -> None:
     run(api, port=ONE_LINE)
     assert sent
     assert threading.active_count() == before
+
+
+def test_a_guest_that_ends_the_first_connection_at_once_is_forwarded(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Ended:
+        def sendall(self, _data: bytes) -> None:
+            raise ConnectionResetError
+
+        def close(self) -> None:
+            pass
+
+    ended: Any = Ended()
+    stream = WebSocket(ended, io.BufferedReader(io.BytesIO()))
+    monkeypatch.setattr(task, "open_port", lambda *_unused: stream)
+    assert run(api)["connections"] == 0

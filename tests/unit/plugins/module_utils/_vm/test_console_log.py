@@ -107,3 +107,9 @@ def test_a_refusal_is_the_apis(api: Api, monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(console_log, "CONTAINERS", ("secret",))
     with pytest.raises(Forbidden, match="cannot read the log of Pod a"):
         console_log.read(api, a_vmi(), [a_pod("a", secret=RUNNING)])
+
+
+def test_a_server_that_ignores_the_limit_is_read_no_further(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(LOGS, "a/compute", "x" * 1023 + "\n" + ("y" * 1023 + "\n") * 8000)
+    lines = console_log.read(api, a_vmi(), [a_pod("a", compute=RUNNING)])
+    assert (lines[0][0], len(lines)) == ("x", 65)
