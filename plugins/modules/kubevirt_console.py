@@ -55,8 +55,8 @@ options:
         type: str
       send_secret:
         description:
-          - Text to send that is never shown, such as a password. Of several lines, each one that has at least 4 characters is hidden in
-        what the guest repeats.
+          - Text to send that is never shown, such as a password. Of several lines, each one that has at least 4 characters is hidden
+            in what the guest repeats.
         type: str
       enter:
         description:

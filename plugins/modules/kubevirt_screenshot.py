@@ -45,7 +45,7 @@ options:
     description:
       - The file to write, on the host of the task. Its folder must exist.
       - A screen may show secrets. O(mode) keeps the file from others. In a folder that others may write to, such as C(/tmp), also
-        give O(owner): a file that is there already keeps its owner.
+        give O(owner), because a file that is there already keeps its owner.
     type: path
     required: true
 seealso:

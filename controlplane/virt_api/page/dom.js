@@ -29,17 +29,6 @@ export function setText(element, text) {
   }
 }
 
-/** Return a function that has `draw` called in the next frame: once, however often it is called before. */
-export function oncePerFrame(draw) {
-  let frame = 0;
-  return () => {
-    frame ||= requestAnimationFrame(() => {
-      frame = 0;
-      draw();
-    });
-  };
-}
-
 /** Return a button. label: a text or elements. Options: title, kind (class), attributes. */
 export function button(label, onClick, { title = null, kind = '', ...attributes } = {}) {
   return el('button', { type: 'button', class: `button ${kind}`, title, on: { click: onClick }, ...attributes }, label);

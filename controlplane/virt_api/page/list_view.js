@@ -3,11 +3,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /** The list of the machines of a namespace, or of all. */
 
-import { button, el, fill, icon, oncePerFrame, setText, timeElement } from './dom.js';
+import { button, el, fill, icon, setText, timeElement } from './dom.js';
 import { age } from './format.js';
 import { ICONS } from './icons.js';
 import { counted, filtered, GROUPS, rows, sorted } from './list_rows.js';
 import { collectionPath } from './objects.js';
+import { Pace } from './pace.js';
 import { formatRoute } from './route.js';
 import { Watch, worstState } from './watch.js';
 
@@ -15,12 +16,13 @@ const COLUMNS = [
   ['name', 'Name'], ['namespace', 'Namespace'], ['status', 'Status'], ['node', 'Node'], ['address', 'Address'], ['created', 'Age'],
 ];
 const AGE_MS = 10000;
+const LINES = 500; // a browser lays out thousands in seconds
 
 /** The view. */
 export class ListView {
   constructor(route, go, bar) {
-    Object.assign(this, { route, go, bar, column: 'name', isDescending: false, state: 'loading', error: null, states: new Map() });
-    this.scheduleDraw = oncePerFrame(() => this.draw());
+    Object.assign(this, { route, go, bar, column: 'name', isDescending: false, limit: LINES, state: 'loading', error: null, states: new Map() });
+    this.pace = new Pace(() => this.draw());
     this.objects = { virtualmachines: new Map(), virtualmachineinstances: new Map() };
     this.elements = new Map();
     this.element = this.build();
@@ -42,10 +44,11 @@ export class ListView {
     this.body = el('tbody');
     this.heads = new Map(COLUMNS.map(([field, label]) => [field, this.head(field, label)]));
     this.table = el('table', { class: 'machines' }, el('thead', {}, el('tr', {}, [...this.heads.values()])), this.body);
+    this.more = button('', () => this.showMore());
     this.blank = el('section', { class: 'blank', role: 'status' });
     const filter = el('label', { class: 'search' }, icon(ICONS.search), this.search, el('kbd', { class: 'wide' }, '/'));
     this.tools = el('div', { class: 'tools' }, filter, this.groups);
-    return el('div', { class: 'list' }, this.tools, this.table, this.blank);
+    return el('div', { class: 'list' }, this.tools, this.table, this.more, this.blank);
   }
 
   head(field, label) {
@@ -64,6 +67,7 @@ export class ListView {
 
   close() {
     clearInterval(this.timer);
+    this.pace.stop();
     document.removeEventListener('keydown', this.onKey);
     this.watches.forEach((watch) => watch.stop());
   }
@@ -89,7 +93,7 @@ export class ListView {
 
   setObjects(plural, objects) {
     this.objects[plural] = objects;
-    this.scheduleDraw();
+    this.pace.schedule();
   }
 
   setState(plural, state, error) {
@@ -101,7 +105,7 @@ export class ListView {
     if (this.error?.code === 403 && this.route.namespace === '') {
       this.bar.focusNamespace();
     }
-    this.scheduleDraw();
+    this.pace.schedule();
   }
 
   draw() {
@@ -111,12 +115,21 @@ export class ListView {
     this.heads.forEach((head, field) => head.setAttribute('aria-sort',
       field === this.column ? (this.isDescending ? 'descending' : 'ascending') : 'none'));
     this.drawGroups(counted(all));
-    const keys = new Set(all.map(({ key }) => key));
+    const first = shown.slice(0, this.limit);
+    const keys = new Set(first.map(({ key }) => key));
     this.elements = new Map([...this.elements].filter(([key]) => keys.has(key)));
     const now = Date.now();
-    this.placeLines(shown.map((row) => this.line(row, now)));
-    this.table.hidden = shown.length === 0 || this.state === 'refused'; // what was listed before must not stay
+    const isRefused = this.state === 'refused'; // what was listed before must not stay
+    this.placeLines(first.map((row) => this.line(row, now)));
+    setText(this.more, `${first.length} of ${shown.length} machines are shown. Show more`);
+    this.more.hidden = first.length === shown.length || isRefused;
+    this.table.hidden = shown.length === 0 || isRefused;
     this.drawBlank(all.length, shown.length);
+  }
+
+  showMore() {
+    this.limit += LINES;
+    this.draw();
   }
 
   /** Put the lines in order, and leave those alone that are in place: focus and selection stay. */

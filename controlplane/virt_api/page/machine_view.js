@@ -9,12 +9,13 @@ import { request } from './api.js';
 import { ConsoleTab } from './console_tab.js';
 import { NEEDS } from './device_tab.js';
 import { ask, notify } from './dialog.js';
-import { button, el, fill, icon, isDisabled, oncePerFrame, setDisabled, setText } from './dom.js';
+import { button, el, fill, icon, isDisabled, setDisabled, setText } from './dom.js';
 import { explain } from './explain.js';
 import { ICONS } from './icons.js';
 import { MachineObjects } from './machine_objects.js';
 import { groupOf, statusWord } from './objects.js';
 import { OverviewTab } from './overview_tab.js';
+import { Pace } from './pace.js';
 import { formatRoute, TABS } from './route.js';
 import { ScreenTab } from './screen_tab.js';
 
@@ -25,14 +26,14 @@ const CLOCK_MS = 5000;
 export class MachineView {
   constructor(route, go, bar) {
     Object.assign(this, { route, go, bar, rights: null, closed: new AbortController(), busy: new Set() });
-    this.scheduleDraw = oncePerFrame(() => this.draw());
+    this.pace = new Pace(() => this.draw());
     const machine = { namespace: route.namespace, name: route.name };
     this.machine = machine;
-    this.objects = new MachineObjects(machine, () => this.scheduleDraw());
+    this.objects = new MachineObjects(machine, () => this.pace.schedule());
     const context = { machine, world: () => this.objects.world(), rights: () => this.rights };
     this.tabs = { overview: new OverviewTab(), console: new ConsoleTab(context), screen: new ScreenTab(context) };
     this.element = this.build();
-    this.timer = setInterval(() => this.scheduleDraw(), CLOCK_MS);
+    this.timer = setInterval(() => this.pace.schedule(), CLOCK_MS);
     this.review();
   }
 
@@ -87,6 +88,7 @@ export class MachineView {
 
   close() {
     this.closed.abort();
+    this.pace.stop();
     clearInterval(this.timer);
     this.objects.stop();
     Object.values(this.tabs).forEach((tab) => tab.close?.());
@@ -96,7 +98,7 @@ export class MachineView {
     try {
       this.rights = await reviewRights(this.machine, this.closed.signal);
     } finally {
-      this.scheduleDraw();
+      this.pace.schedule();
     }
   }
 
@@ -150,7 +152,7 @@ export class MachineView {
       this.review();
     } finally {
       this.busy.delete(action);
-      this.scheduleDraw();
+      this.pace.schedule();
     }
   }
 

@@ -8,6 +8,7 @@
  * facts, actions (buttons and rights), session_end (what follows the end of a console or screen), keystrokes, objects, format.
  * Elements: dom, icons, theme; of the device tabs also device, terminal (xterm.js) and inline_styles.
  * From the API server: api (requests), access (rights), watch, machine_objects, connection (WebSockets of console and screen).
+ * pace: when a view is drawn.
  */
 
 import { session } from './api.js';
