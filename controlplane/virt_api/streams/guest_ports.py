@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, cast
 
-from kubevirt_api.close_codes import ENDED, LOST
+from kubevirt_api.close_codes import LOST
 from kubevirt_api.names import CREATED_BY
 
 from controlplane.api.objects.decode import decode
@@ -75,12 +75,13 @@ class GuestAddress:
     async def find_end(self) -> Close | None:
         """Return an end when the guest is not there any more. Raises ApiError.
 
-        A socket does not notice: datagrams would go to the next Pod that has the address.
+        A socket does not notice: datagrams would go to the next Pod that has the address. The guest has closed nothing,
+        so the end is no regular one: what the client has received may lack a part.
         """
         try:
             await self.find()
         except StreamRefusedError:
-            return Close(ENDED, "the guest has stopped, or runs on another node: connect again")
+            return Close(LOST, "the guest has stopped, or runs on another node")
         return None
 
 

@@ -23,13 +23,14 @@ _REMEDIES = {
     503: "look at the control plane's Pods, and try again",
 }
 """What to do about a refusal, by its HTTP status. Of 401 and 403 the refusal itself says it."""
+_AGAIN = "run the task that uses the port again"
 _ENDS = {
-    BROKEN: "look whether the machine still runs (kubevirt_vmi_info), and connect again",
-    LOST: "look whether the machine still runs (kubevirt_vmi_info) and what its program says, and connect again",
-    MOVED: "connect again",
-    TOO_SLOW: "connect again, and read what the program sends",
+    BROKEN: f"look whether the machine still runs (kubevirt_vmi_info), and {_AGAIN}",
+    LOST: f"look whether the machine still runs (kubevirt_vmi_info) and what its program says, and {_AGAIN}",
+    MOVED: _AGAIN,
+    TOO_SLOW: f"{_AGAIN}, and have it read what the program sends",
     FORBIDDEN: "ask the cluster's administrator for this right",
-    REPLACED: "connect again, to the new instance",
+    REPLACED: f"{_AGAIN}, with the new instance",
 }
 """What to do about the end of a stream, by its close code (docs/api.md)."""
 

@@ -6,9 +6,9 @@
 from __future__ import annotations
 
 ENDED = 1000
-"""The guest's device is gone, because the guest has stopped."""
+"""The guest's device is gone, because the guest has stopped. Of a port: the guest has closed the connection."""
 LOST = 1011
-"""An internal error."""
+"""The connection was cut. Of a port: also because the guest has stopped, or has moved; it has closed nothing."""
 TAKEN_OVER = 4001
 """Another client has opened the device. The reason names its user."""
 MOVED = 4002

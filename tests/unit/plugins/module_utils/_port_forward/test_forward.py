@@ -104,7 +104,8 @@ def test_a_connection_that_is_cut_is_reset_and_says_why(api: Api) -> None:
         forward.wait(LIMIT_SECONDS, NOW)
     (error,) = forward.errors
     assert error.startswith("the connection to port 13 of VirtualMachineInstance default/database ended: the guest has")
-    assert "connect again" in error
+    assert "run the task that uses the port again" in error
+    assert forward.has_failed_last
 
 
 def test_a_port_that_is_closed_resets_the_connection_and_says_what_to_do(api: Api) -> None:

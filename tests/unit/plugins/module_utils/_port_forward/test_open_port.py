@@ -45,10 +45,11 @@ def test_a_refusal_says_what_to_do(server: Server, api: Api, code: int, message:
     [
         (Closed(1006, "the connection broke"), "the connection broke; look whether the machine still runs"),
         (Closed(1011, "the guest has reset the connection"), "look whether the machine still runs"),
-        (Closed(4002, "the guest moved"), "the guest moved; connect again"),
+        (Closed(1011, "the guest has stopped, or runs on another node"), "run the task that uses the port again"),
+        (Closed(4002, "the guest moved"), "the guest moved; run the task that uses the port again"),
         (Closed(4003, "you did not read"), "read what the program sends"),
         (Closed(4004, "your right was taken away"), "ask the cluster's administrator"),
-        (Closed(4005, "it was replaced"), "to the new instance"),
+        (Closed(4005, "it was replaced"), "with the new instance"),
         (Closed(1012, ""), "close code 1012; look whether the machine still runs"),
     ],
 )
