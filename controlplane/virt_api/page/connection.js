@@ -10,6 +10,7 @@ const PROTOCOL = 'plain.kubevirt.io';
 const RETRY_MS = [1000, 2000, 3000, 5000];
 const AGAIN_MS = 250;
 const GUEST_STARTED_MS = 1000;
+const SHORT_MS = 2000; // a node that is out of order may open sessions and end them at once, for ever
 
 /** The connection. path: of the subresource. vmi(): the instance now.
  *
@@ -18,7 +19,7 @@ const GUEST_STARTED_MS = 1000;
  */
 export class Connection {
   constructor({ path, parameters = {}, vmi, onOpen, onState }) {
-    Object.assign(this, { path, parameters, vmi, onOpen, onState, socket: null, timer: 0, attempt: 0, failures: 0, isWaiting: false });
+    Object.assign(this, { path, parameters, vmi, onOpen, onState, socket: null, timer: 0, attempt: 0, failures: 0, isWaiting: false, hasBeenOpen: false });
   }
 
   /** Connect now. */
@@ -29,16 +30,17 @@ export class Connection {
     const socket = new WebSocket(socketAddress(this.path, this.parameters), [PROTOCOL]);
     socket.binaryType = 'arraybuffer';
     this.socket = socket;
-    let wasOpen = false;
+    let opened = null;
     socket.addEventListener('open', () => {
-      wasOpen = true;
-      this.failures = 0;
+      opened = Date.now();
+      this.hasBeenOpen = true;
       this.onState({ state: 'open', text: 'Connected', button: '' });
       this.onOpen(socket);
     });
     socket.addEventListener('close', async ({ code, reason }) => {
-      const end = wasOpen ? afterClose(code, reason) : await this.explainRefusal();
+      const end = opened !== null ? afterClose(code, reason) : await this.explainRefusal();
       if (attempt === this.attempt) {
+        this.failures = opened !== null && Date.now() - opened >= SHORT_MS ? 0 : this.failures;
         this.handleEnd(end);
       }
     });
@@ -57,13 +59,13 @@ export class Connection {
   instanceChanged() {
     if (this.isWaiting && this.vmi()?.status?.phase === 'Running') {
       this.isWaiting = false;
-      this.startIn(GUEST_STARTED_MS);
+      this.startAfter(GUEST_STARTED_MS);
     }
   }
 
   async explainRefusal() {
     const error = await this.probe();
-    return afterRefusal(error, this.vmi(), { failures: this.failures, page: location });
+    return afterRefusal(error, this.vmi(), { failures: this.hasBeenOpen ? 0 : this.failures, page: location });
   }
 
   /** Scripts cannot see why a WebSocket was refused; a plain request says whether the user may open it. */
@@ -81,18 +83,19 @@ export class Connection {
     const state = { again: 'connecting', retry: 'waiting', wait: 'waiting' }[next] ?? 'ended';
     this.onState({ state, text, button });
     if (next === 'again') {
-      this.startIn(AGAIN_MS);
+      this.startAfter(AGAIN_MS);
     } else if (next === 'retry') {
-      this.startIn(RETRY_MS[Math.min(this.failures, RETRY_MS.length - 1)]);
-      this.failures += 1;
+      this.startAfter(RETRY_MS[0]);
     } else if (next === 'wait') {
       this.isWaiting = true;
       this.instanceChanged();
     }
   }
 
-  startIn(milliseconds) {
+  /** Connect after a pause, which is longer after each failure or short session. */
+  startAfter(firstMs) {
     clearTimeout(this.timer);
-    this.timer = setTimeout(() => this.start(), milliseconds);
+    this.timer = setTimeout(() => this.start(), this.failures ? RETRY_MS[Math.min(this.failures, RETRY_MS.length - 1)] : firstMs);
+    this.failures += 1;
   }
 }
