@@ -14,13 +14,19 @@ from controlplane.links.handler import Guest
 from controlplane.links.node.messages import GuestDevice
 from controlplane.virt_api.subresources.power import PowerRefusedError, guest_of
 
+_DEVICES = "spec.domain.devices"
+
 
 class StreamRefusedError(Exception):
-    """The VMI's state does not allow the stream. The text says why."""
+    """The VMI's state or spec does not allow the stream. The text says why.
 
-    def __init__(self, code: int, why: str) -> None:
+    field: of the spec, that has to change first. So a client that repeats other requests does not wait in vain.
+    """
+
+    def __init__(self, code: int, why: str, *, field: str = "") -> None:
         super().__init__(why)
         self.code = code
+        self.field = field
 
 
 def guest_with(device: GuestDevice, vmi: VirtualMachineInstance) -> Guest:
@@ -28,10 +34,10 @@ def guest_with(device: GuestDevice, vmi: VirtualMachineInstance) -> Guest:
     devices = vmi.spec.domain.devices
     if device == "serial" and devices.autoattach_serial_console is False:
         text = "it has no serial console: remove autoattachSerialConsole: false from its spec and restart it"
-        raise StreamRefusedError(400, text)
+        raise StreamRefusedError(400, text, field=f"{_DEVICES}.autoattachSerialConsole")
     if device == "vnc" and devices.autoattach_graphics_device is False:
         text = "it has no graphics device: remove autoattachGraphicsDevice: false from its spec and restart it"
-        raise StreamRefusedError(400, text)
+        raise StreamRefusedError(400, text, field=f"{_DEVICES}.autoattachGraphicsDevice")
     if device == "serial" and vmi.status.phase == FAILED:
         raise StreamRefusedError(409, "it has failed; see its conditions and Events")
     return _running_guest(vmi)
@@ -39,6 +45,9 @@ def guest_with(device: GuestDevice, vmi: VirtualMachineInstance) -> Guest:
 
 def guest_with_network(vmi: VirtualMachineInstance) -> Guest:
     """Return the guest of a VMI whose ports can be reached. StreamRefusedError."""
+    if not vmi.spec.domain.devices.interfaces:  # admission adds the Pod network unless the spec declines it
+        text = "it has no network: add an interface to its spec and restart it"
+        raise StreamRefusedError(400, text, field=f"{_DEVICES}.interfaces")
     guest = _running_guest(vmi)
     if vmi.is_user_pause_reported:
         raise StreamRefusedError(409, "it is paused; unpause it first")

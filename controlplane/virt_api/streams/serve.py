@@ -176,8 +176,9 @@ def _refuse(route: SubresourceRoute, error: Exception) -> Response:
     match error:
         case StreamRefusedError(code=409):
             return conflict(kind, access.name, str(error))
-        case StreamRefusedError(code=code):
-            return failure(code, f"{named}: {error}")
+        case StreamRefusedError(code=code, field=field):
+            cause = {"reason": "FieldValueInvalid", "field": field, "message": str(error)}
+            return failure(code, f"{named}: {error}", details={"causes": [cause]} if field else None)
         case NotFound():
             return not_found(kind, access.name)
         case ApiError():

@@ -10,19 +10,16 @@ from .._client.api import Api, Resource, expect
 from .._client.errors import ApiError
 from .._client.websocket import WebSocket
 from .._client.websocket_frames import BROKEN, Closed
+from .._vm import guest_access
 from ..kubevirt_api import names
 from ..kubevirt_api.close_codes import FORBIDDEN, LOST, MOVED, REPLACED, TOO_SLOW
 
-_START = "start it (kubevirt_vm with state=started), and wait until it runs (wait=true)"
 _REMEDIES = {
-    400: _START,
-    404: _START,
     409: "kubevirt_vm with state=unpaused unpauses it",
     429: "close connections that nobody uses",
     500: "have a program in the guest listen on this port, not on 127.0.0.1 alone, and look at the guest's firewall",
-    503: "look at the control plane's Pods, and try again",
 }
-"""What to do about a refusal, by its HTTP status. Of 401 and 403 the refusal itself says it."""
+"""What to do about a refusal, by its HTTP status, beside what guest_access knows."""
 _AGAIN = "run the task that uses the port again"
 _ENDS = {
     BROKEN: f"look whether the machine still runs (kubevirt_vmi_info), and {_AGAIN}",
@@ -49,8 +46,7 @@ def open_port(api: Api, resource: Resource, name: str, port: int) -> WebSocket:
     try:
         expect(attempt, status, result)
     except ApiError as error:
-        remedy = _REMEDIES.get(error.status)
-        raise type(error)(f"{error.message}; {remedy}" if remedy else error.message, **error.facts) from error
+        raise guest_access.explained(error, _REMEDIES) from error
     raise AssertionError(status)  # expect raises for each status of a refusal
 
 

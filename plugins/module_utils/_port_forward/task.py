@@ -13,7 +13,7 @@ from .._client import paths, websocket_frames
 from .._client.api import Api, Resource
 from .._client.argspec import auth_argument_spec
 from .._client.errors import ApiError, BadArgument, NotFound, TimedOut, VirtError
-from .._vm import kinds
+from .._vm import guest_access, kinds
 from .forward import Forward
 from .open_port import open_port
 
@@ -80,7 +80,7 @@ def _wait_until_open(api: Api, guests: Resource, params: dict[str, Any]) -> None
         try:
             stream = open_port(api, guests, params["name"], params["port"])
         except ApiError as error:
-            if isinstance(error, NotFound) or error.status not in _NOT_YET:
+            if isinstance(error, NotFound) or error.status not in _NOT_YET or guest_access.is_lasting(error):
                 raise
             if time.monotonic() + RETRY_SECONDS > deadline:
                 text = f"{error.message}; waited for {params['timeout']} s"

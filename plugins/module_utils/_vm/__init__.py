@@ -12,6 +12,7 @@ wait     wait until objects are as declared, and explain why they are not
 read     the info modules
 
 kinds, field_path, members and missing serve all packages; console_log (with transcript, which makes text of what a
-guest printed) also the package _console. multi: several objects in a task. A test checks which package imports which.
+guest printed) also the package _console; guest_access the packages _console and _port_forward. multi: several objects
+in a task. A test checks which package imports which.
 Imports inside of functions are for code that few tasks need: Ansible compiles imported files on each run.
 """

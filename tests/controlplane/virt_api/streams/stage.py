@@ -66,6 +66,11 @@ class Streaming(Stage):
 
     async def refusal(self, path: str, machine: str = "virtualmachineinstances", **headers: str) -> tuple[int, str]:
         """Return the code and the message of the Status before a stream begins."""
+        status = await self.refused(path, machine, **headers)
+        return status["code"], status["message"]
+
+    async def refused(self, path: str, machine: str = "virtualmachineinstances", **headers: str) -> Json:
+        """Return the Status before a stream begins."""
         url = f"/apis/subresources.kubevirt.io/v1/namespaces/ns/{machine}/web/{path}"
         upgrade = {
             "Connection": "Upgrade",
@@ -74,7 +79,9 @@ class Streaming(Stage):
             "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
         }
         code, body = await self.served.call("GET", url, pair=self.proxy, headers={**USER, **upgrade, **headers})
-        return code, (body if isinstance(body, dict) else json.loads(body))["message"]
+        status: Json = body if isinstance(body, dict) else json.loads(body)
+        assert status["code"] == code
+        return status
 
 
 @asynccontextmanager

@@ -160,6 +160,7 @@ DEVICES = {
     "console": {"spec": {"domain": {"devices": {"autoattachSerialConsole": False}}}},
     "vnc": {"spec": {"domain": {"devices": {"autoattachGraphicsDevice": False}}}},
 }
+ONE_INTERFACE = {"spec": {"domain": {"devices": {"interfaces": [{"name": "default", "masquerade": {}}]}}}}
 
 
 @pytest.mark.parametrize(
@@ -172,7 +173,9 @@ DEVICES = {
         ("console", {**a_vmi(), **DEVICES["console"]}, 400, "no serial console"),
         ("vnc", {**a_vmi(), **DEVICES["vnc"]}, 400, "no graphics device"),
         ("portforward/22", a_vmi(paused="PausedByUser", interfaces=[{"name": "default"}]), 409, "unpause it"),
-        ("portforward/22", a_vmi(), 400, "no network interface"),
+        ("portforward/22", {**a_vmi(), **ONE_INTERFACE}, 400, "no network interface in its status (yet)"),
+        ("portforward/22", a_vmi(), 400, "it has no network: add an interface to its spec"),
+        ("portforward/22", a_vmi("Scheduled"), 400, "it has no network: add an interface to its spec"),
         ("portforward/99999", a_vmi(), 400, "from 1 to 65535"),
         ("portforward/22/sctp", a_vmi(), 400, "use tcp or udp"),
         ("portforward", a_vmi(), 400, "is no port"),
@@ -187,6 +190,26 @@ async def test_a_stream_that_cannot_begin_is_refused_with_upstreams_code(
     assert answered == code
     assert text in message
     assert stage.sockets.openings == []
+
+
+@pytest.mark.parametrize(
+    ("path", "vmi", "field"),
+    [
+        ("console", {**a_vmi(), **DEVICES["console"]}, "spec.domain.devices.autoattachSerialConsole"),
+        ("vnc", {**a_vmi(), **DEVICES["vnc"]}, "spec.domain.devices.autoattachGraphicsDevice"),
+        ("portforward/22", a_vmi(), "spec.domain.devices.interfaces"),
+        ("console", a_vmi("Scheduled"), None),
+        ("portforward/22", {**a_vmi(), **ONE_INTERFACE}, None),
+    ],
+)
+async def test_a_refusal_that_waiting_does_not_change_names_the_field(
+    stage: Streaming, path: str, vmi: Json, field: str | None
+) -> None:
+    """All are 400, as upstream, so the code does not tell a client whether to ask again."""
+    stage.put_vmi(vmi)
+    status = await stage.refused(path)
+    assert status["code"] == 400
+    assert [cause["field"] for cause in status.get("details", {}).get("causes", ())] == ([field] if field else [])
 
 
 @pytest.mark.parametrize(("kind", "code"), [("absent", 404), ("refused", 400), ("busy", 503), ("lost", 500)])

@@ -40,10 +40,11 @@ Speak = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 def a_vmi(phase: str = "Running", paused: str = "", **status: Any) -> Json:
     conditions = [{"type": "Paused", "status": "True", "reason": paused}] if paused else []
+    interfaces = [{"name": interface["name"], "masquerade": {}} for interface in status.get("interfaces", ())]
     return {
         "apiVersion": "kubevirt.io/v1",
         "kind": "VirtualMachineInstance",
-        "spec": {"domain": {"devices": {}}},
+        "spec": {"domain": {"devices": {"interfaces": interfaces}}},
         "status": {
             "phase": phase,
             "nodeName": "node-1",

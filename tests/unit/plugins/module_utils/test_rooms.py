@@ -37,7 +37,7 @@ VM_LAYERS = (
     ("write",),
     ("request",),
     ("merge",),
-    ("members", "unread_instance", "console_log", "transcript", "kinds", "field_path", "missing"),
+    ("members", "unread_instance", "guest_access", "console_log", "transcript", "kinds", "field_path", "missing"),
 )
 """Packages and files of _vm, from the top: each imports from its own layer and those below."""
 

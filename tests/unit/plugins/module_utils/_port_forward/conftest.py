@@ -36,6 +36,8 @@ class Server:
     def __init__(self) -> None:
         self.refusals: list[tuple[int, str]] = []
         """Code and message of the next responses."""
+        self.wrong_field = ""
+        """Of the machine's spec, which the refusals name."""
         self.opened = 0
 
     async def port(self, request: web.Request) -> web.StreamResponse:
@@ -71,7 +73,8 @@ class Server:
 
     def _refuse(self, code: int, message: str) -> web.Response:
         status = {"kind": "Status", "status": "Failure", "code": code, "message": message}
-        return web.json_response({**status, "details": {"name": "database"}}, status=code)
+        causes = [{"field": self.wrong_field, "message": message}] if self.wrong_field else []
+        return web.json_response({**status, "details": {"name": "database", "causes": causes}}, status=code)
 
 
 def a_free_port() -> int:

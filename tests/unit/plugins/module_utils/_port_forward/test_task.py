@@ -109,6 +109,16 @@ def test_what_does_not_change_by_itself_is_not_waited_for(
     assert refused.value.status == code
 
 
+def test_a_machine_whose_spec_has_no_network_is_not_waited_for(server: Server, api: Api) -> None:
+    server.refusals = [(400, "it has no network: add an interface to its spec")]
+    server.wrong_field = "spec.domain.devices.interfaces"
+    with pytest.raises(ApiError) as refused:
+        run(api)
+    attempt = "cannot connect to port 7 of VirtualMachineInstance default/database"
+    why = "spec.domain.devices.interfaces: it has no network: add an interface to its spec"
+    assert refused.value.message == f"{attempt}: {why}"
+
+
 def test_check_mode_opens_nothing(server: Server, api: Api) -> None:
     assert run(api, check_mode=True)["changed"] is False
     assert server.opened == 0
