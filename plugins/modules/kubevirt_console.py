@@ -13,6 +13,9 @@ description:
     needs neither a network nor an agent.
   - Reads what the guest has printed before, from the log of its Pod.
   - A console has one session. Opening it ends the session of another user, whose client gets the reason.
+  - The session ends when the guest stops or moves to another node. The step that is under way then fails; run the task again.
+  - The guest does not notice the end of a session. A task that fails after a login leaves the guest logged
+    in, and the next one then waits for a login prompt in vain.
 author:
   - virtops.kubevirt contributors (@virtops)
 extends_documentation_fragment:
@@ -67,10 +70,13 @@ options:
         description:
           - Regular expression (Python's; V(^) and V($) match at each line) to wait for. Escape sequences and carriage returns are
             removed from the output first.
+          - Only the last 64 KiB of the output are searched. If older output was dropped, the error of a timeout says so.
+          - The whole output is searched again whenever the guest prints something. A pattern with several greedy parts that match
+            across lines, such as C((?s).*), is slow there; one for the last line, such as C(# $), is fast.
         type: str
       timeout:
         description:
-          - Seconds to send the text and to wait for O(steps[].expect).
+          - Seconds to send the text and to wait for O(steps[].expect), at least 1.
         type: int
         default: 60
   backlog:
@@ -85,6 +91,8 @@ options:
   log_lines:
     description:
       - Return this many of the last lines that the guest has printed, at most 64 KiB.
+      - The task fails if the machine has no serial console (C(autoattachSerialConsole=false) in its spec).
+      - What the guest prints while a session reads its console may be in the log twice in part. What the session receives is right.
     type: int
   log_since:
     description:
@@ -114,11 +122,31 @@ EXAMPLES = r"""
         expect: "# $"
       - send: cat /proc/loadavg
         expect: "^([0-9.]+) "
+      - send: exit
   register: console
 
 - name: Show the load
   ansible.builtin.debug:
     msg: "{{ console.steps[3].groups[0] }}"
+  when: not ansible_check_mode
+
+- name: See whether a task that failed has left the guest logged in
+  virtops.kubevirt.kubevirt_console:
+    name: web
+    namespace: default
+    steps:
+      - send: ""
+        expect: "(login:|#) $"
+  register: prompt
+
+- name: Log out
+  virtops.kubevirt.kubevirt_console:
+    name: web
+    namespace: default
+    steps:
+      - send: exit
+        expect: "login: $"
+  when: not ansible_check_mode and prompt.steps[0].groups[0] == "#"
 
 - name: Wait until the guest says that it has booted
   virtops.kubevirt.kubevirt_console:
@@ -153,7 +181,9 @@ transcript:
   type: str
   sample: "web login: "
 steps:
-  description: What each step has matched, in their order; empty for one without O(steps[].expect).
+  description:
+    - What each step has matched, in their order; empty for one without O(steps[].expect).
+    - The list is empty in check mode, which runs no step.
   returned: success
   type: list
   elements: dict
@@ -168,7 +198,7 @@ steps:
       type: list
       elements: str
 log:
-  description: Lines that the guest has printed, oldest first.
+  description: Lines that the guest has printed, oldest first. None while its Pod has not started.
   returned: with O(log_lines) or O(log_since)
   type: list
   elements: str

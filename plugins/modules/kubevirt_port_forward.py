@@ -16,6 +16,8 @@ description:
   - The port is forwarded as long as the task runs. Run the task with C(async) and C(poll=0), and the tasks that use the port
     after it. It ends by itself when nobody has used the port for O(idle_timeout), and after O(lifetime) at the latest.
   - All users of the host that runs the task can connect to the local port, with the rights of the task's user.
+  - When the guest stops or moves to another node, its open connections are cut within 10 seconds. A local client sees a reset, not
+    a regular end, and the result has the reason in RV(errors). A client that connects again reaches the guest where it runs then.
 author:
   - virtops.kubevirt contributors (@virtops)
 extends_documentation_fragment:
@@ -55,7 +57,8 @@ options:
     type: int
   timeout:
     description:
-      - Seconds to wait until the guest listens, because the machine or the program starts.
+      - Seconds to wait until the guest listens, because the machine or the program starts. What does not change by itself is not
+        waited for, such as a machine that is stopped, paused or has no network.
     type: int
     default: 120
   lifetime:
@@ -90,27 +93,31 @@ EXAMPLES = r"""
   poll: 0
   register: forward
 
-- name: Wait until the database listens
-  ansible.builtin.wait_for:
-    host: 127.0.0.1
-    port: 15432
-    timeout: 120
+# In check mode there is no job.
+- name: Use it, and show why the forward has failed if it has
+  when: not ansible_check_mode
+  block:
+    - name: Wait until the database listens
+      ansible.builtin.wait_for:
+        host: 127.0.0.1
+        port: 15432
+        timeout: 120
 
-- name: Use it
-  community.postgresql.postgresql_query:
-    login_host: 127.0.0.1
-    login_port: 15432
-    login_user: app
-    login_password: "{{ database_password }}"
-    query: SELECT 1
-
-- name: Fail if connections were cut
-  ansible.builtin.async_status:
-    jid: "{{ forward.ansible_job_id }}"
-  register: ended
-  until: ended is finished
-  retries: 30
-  delay: 5
+    - name: Use it
+      community.postgresql.postgresql_query:
+        login_host: 127.0.0.1
+        login_port: 15432
+        login_user: app
+        login_password: "{{ database_password }}"
+        query: SELECT 1
+  always:
+    - name: Fail if the forward has failed, or connections were cut
+      ansible.builtin.async_status:
+        jid: "{{ forward.ansible_job_id }}"
+      register: ended
+      until: ended is finished
+      retries: 30
+      delay: 5
 """
 
 RETURN = r"""

@@ -15,14 +15,16 @@ from typing import Any
 from .._client import paths, redact
 from .._client.api import Api, Resource
 from .._client.argspec import auth_argument_spec
-from .._client.errors import ApiError, BadArgument, NotFound, TimedOut
+from .._client.errors import ApiError, BadArgument, NotFound, TimedOut, VirtError
 from .._client.websocket import WebSocket, opened
 from .._client.websocket_messages import Messages
-from .._vm import console_log, kinds
-from ..kubevirt_api import names
+from .._vm import console_log, guest_access, kinds
+from ..kubevirt_api import condition_types, names
+from ..kubevirt_api.predicates import is_condition_true
 from .dialogue import Dialogue, Step
 
 RETRY_SECONDS = 1.0
+_ADD_CONSOLE = "remove autoattachSerialConsole: false from its spec and restart it"
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f]+")
 
 
@@ -74,7 +76,9 @@ def run(params: dict[str, Any], api: Api, *, check_mode: bool, diff: bool) -> di
     with_backlog = params.get("backlog", True) and steps[0].sent is None
     messages = Messages(_open(api, consoles, params["name"], params["timeout"], with_backlog=with_backlog))
     try:
-        dialogue = Dialogue(messages, instances.title(params["name"]))
+        dialogue = Dialogue(
+            messages, instances.title(params["name"]), find_reason=lambda: _find_reason(api, instances, params["name"])
+        )
         matches = dialogue.run(steps)
     finally:
         messages.close()
@@ -89,17 +93,37 @@ def _open(api: Api, consoles: Resource, name: str, seconds: int, *, with_backlog
             query = {"backlog": with_backlog or None}
             return opened(api, consoles, name, "console", names.STREAM_PROTOCOL, query=query)
         except ApiError as error:
-            if error.status != 400:
-                raise
+            refusal = guest_access.explained(error)
+            if error.status != 400 or guest_access.is_lasting(error):
+                raise refusal from error
             if time.monotonic() + RETRY_SECONDS > deadline:
-                raise TimedOut(f"{error.message}; waited for {seconds} s", **error.facts) from error
+                raise TimedOut(f"{refusal.message}; waited for {seconds} s", **refusal.facts) from error
         time.sleep(RETRY_SECONDS)
+
+
+def _find_reason(api: Api, instances: Resource, name: str) -> str:
+    """Say why a guest prints nothing, "" if that is not known. Never raises the API's errors: the timeout counts."""
+    try:
+        instance = api.get(instances, name) or {}
+    except VirtError:
+        return ""
+    return f"it is paused; {guest_access.UNPAUSE}" if is_condition_true(instance, condition_types.PAUSED) else ""
 
 
 def _read_log(api: Api, instances: Resource, params: dict[str, Any]) -> list[str]:
     instance = api.get(instances, params["name"])
     if instance is None:
-        raise NotFound(f"there is no {instances.title(params['name'])}: its log is kept with its Pod", status=404)
+        text = f"there is no {instances.title(params['name'])}: its log is kept with its Pod; {guest_access.START}"
+        raise NotFound(text, status=404)
+    if not _has_console(instance):
+        text = f"{instances.title(params['name'])} has no serial console, so there is no log of it; {_ADD_CONSOLE}"
+        raise VirtError(text)
     launchers = api.list(kinds.pods(params["namespace"]), labels=kinds.launchers(instance))
     lines, since_seconds = params.get("log_lines"), params.get("log_since")
     return console_log.read(api, instance, launchers, lines=lines, since_seconds=since_seconds)
+
+
+def _has_console(instance: dict[str, Any]) -> bool:
+    """Tell whether the machine has a serial console; without one its log is empty for ever. Pure."""
+    devices = ((instance.get("spec") or {}).get("domain") or {}).get("devices") or {}
+    return devices.get("autoattachSerialConsole") is not False

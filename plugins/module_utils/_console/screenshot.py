@@ -10,10 +10,11 @@ from collections.abc import Callable
 from typing import Any
 
 from .._client import paths
-from .._client.api import Api
+from .._client.api import Api, Resource
 from .._client.argspec import auth_argument_spec
-from .._client.errors import Unavailable
-from .._vm import kinds
+from .._client.errors import ApiError, NotFound, Unavailable, VirtError
+from .._vm import guest_access, kinds
+from ..kubevirt_api.predicates import is_running, phase
 
 CONTENT_TYPE = "image/png"
 _PNG = b"\x89PNG\r\n\x1a\n", b"IHDR"
@@ -39,9 +40,30 @@ def run(params: dict[str, Any], api: Api, *, write: Write) -> dict[str, Any]:
     paths.check_name("name", params["name"])
     paths.check_namespace("namespace", params["namespace"])
     machines = kinds.operations(kinds.VMI, params["namespace"])
-    png = api.download(machines, params["name"], "vnc/screenshot", CONTENT_TYPE)
+    try:
+        png = api.download(machines, params["name"], "vnc/screenshot", CONTENT_TYPE)
+    except ApiError as error:
+        raise _explained(error, api, kinds.instances(params["namespace"]), params["name"]) from error
     width, height = _read_size(png, machines.title(params["name"]))
     return {"changed": write(png), "path": params["dest"], "width": width, "height": height, "size": len(png)}
+
+
+def _explained(error: ApiError, api: Api, instances: Resource, name: str) -> ApiError:
+    """Return a refusal with what to do. Every failure is 500 (docs/api.md), so the instance tells what it is."""
+    refusal = guest_access.explained(error)
+    if error.status != 500:
+        return refusal
+    try:
+        instance = api.get(instances, name)
+    except VirtError:
+        return refusal
+    attempt = f"cannot take a screenshot of {instances.title(name)}"
+    if instance is None:
+        return NotFound(f"{attempt}: it does not exist, or is stopped; {guest_access.START}", status=404)
+    if is_running(instance):
+        return refusal
+    text = f"{attempt}: it is not running (yet): its phase is {phase(instance) or 'not set'}; {guest_access.START}"
+    return ApiError(text, **refusal.facts)
 
 
 def _read_size(png: bytes, title: str) -> tuple[int, int]:

@@ -20,17 +20,12 @@ _SERVERS_PREFIX = re.compile(r": (?:cannot take a screenshot|console|portforward
 
 def explained(error: ApiError, remedies: Mapping[int, str] | None = None) -> ApiError:
     """Return the error with what to do, by its HTTP status. remedies: further ones, or others."""
-    message = with_one_prefix(error.message)
+    message = _SERVERS_PREFIX.sub(": ", error.message, count=1).rstrip()  # a plain text ends with its line
     is_answer = "server_reason" in error.facts  # else the cluster has no KubeVirt
     remedy = {**_REMEDIES, **(remedies or {})}.get(error.status)
     if remedy and is_answer and not is_lasting(error):
         message = f"{message}; {remedy}"
     return type(error)(message, **error.facts)
-
-
-def with_one_prefix(message: str) -> str:
-    """Return the message of a refusal with what the module attempted, and without virt-api's words for it."""
-    return _SERVERS_PREFIX.sub(": ", message, count=1)
 
 
 def is_lasting(error: ApiError) -> bool:

@@ -18,6 +18,7 @@ from ansible_collections.virtops.kubevirt.tests.unit.plugins.modules.test_module
 from tests.support import http_server
 
 PATH = "/apis/subresources.kubevirt.io/v1/namespaces/default/virtualmachineinstances/web/vnc/screenshot"
+INSTANCE = "/apis/kubevirt.io/v1/namespaces/default/virtualmachineinstances/web"
 
 
 def a_png(width: int = 720, height: int = 400, rest: bytes = b"pixels") -> bytes:
@@ -30,6 +31,8 @@ class Server:
     def __init__(self) -> None:
         self.show(a_png())
         self.accepted: list[str] = []
+        self.phase: str | None = "Running"
+        """Of the instance; None if there is none."""
 
     def show(self, body: bytes, content_type: str = "image/png", status: int = 200) -> None:
         self.body, self.content_type, self.status = body, content_type, status
@@ -37,6 +40,13 @@ class Server:
     async def screenshot(self, request: web.Request) -> web.Response:
         self.accepted.append(request.headers["Accept"])
         return web.Response(body=self.body, content_type=self.content_type, status=self.status)
+
+    async def read(self, _request: web.Request) -> web.Response:
+        named = {"name": "web", "namespace": "default", "uid": "u"}
+        if self.phase is None:
+            return web.json_response({"kind": "Status", "code": 404, "details": named}, status=404)
+        kind = {"kind": "VirtualMachineInstance", "apiVersion": "kubevirt.io/v1"}
+        return web.json_response({**kind, "metadata": named, "status": {"phase": self.phase}})
 
 
 @pytest.fixture
@@ -46,7 +56,7 @@ def server() -> Server:
 
 @pytest.fixture
 def url(server: Server) -> Iterator[str]:
-    with http_server.serving({PATH: server.screenshot}) as url:
+    with http_server.serving({PATH: server.screenshot, INSTANCE: server.read}) as url:
         yield url
 
 
@@ -120,6 +130,35 @@ def test_a_failure_writes_nothing(
     assert "VirtualMachineInstance default/web" in result["msg"]
     assert text in result["msg"]
     assert list(tmp_path.iterdir()) == []
+
+
+SERVERS_PREFIX = "cannot take a screenshot of virtualmachineinstance default/web: "
+START = "start it (kubevirt_vm with state=started), and wait until it runs (wait=true)"
+
+
+@pytest.mark.parametrize(
+    ("phase", "message", "status"),
+    [
+        (None, f"cannot take a screenshot of {{}}: it does not exist, or is stopped; {START}", 404),
+        (
+            "Scheduling",
+            f"cannot take a screenshot of {{}}: it is not running (yet): its phase is Scheduling; {START}",
+            500,
+        ),
+        ("Running", "cannot read vnc/screenshot of {}: its virt-handler gives no reason", 500),
+    ],
+)
+def test_a_refusal_names_the_machine_once_and_says_what_to_do(
+    server: Server, url: str, tmp_path: Path, phase: str | None, message: str, status: int
+) -> None:
+    """Every failure is a 500 of plain text, as upstream."""
+    server.phase = phase
+    server.show(f"{SERVERS_PREFIX}its virt-handler gives no reason\n".encode(), "text/plain", 500)
+
+    result = take(url, tmp_path / "web.png")
+
+    assert result["msg"] == message.format("VirtualMachineInstance default/web")
+    assert result["status"] == status
 
 
 @pytest.mark.parametrize(("dest", "text"), [("", "is a folder"), ("absent/web.png", "there is no folder")])

@@ -36,6 +36,8 @@ class Server:
 
     def __init__(self) -> None:
         self.refusals: list[int] = []
+        self.wrong_field = ""
+        """Of the machine's spec, which the refusals name."""
         self.opened = 0
         self.has_run = True
         self.queries: list[dict[str, str]] = []
@@ -53,7 +55,8 @@ class Server:
         if self.refusals:
             code = self.refusals.pop(0)
             status = {"kind": "Status", "status": "Failure", "code": code, "message": "it is not running (yet)"}
-            return web.json_response(status, status=code)
+            causes = [{"field": self.wrong_field, "message": "it has none"}] if self.wrong_field else []
+            return web.json_response({**status, "details": {"name": "web", "causes": causes}}, status=code)
         self.opened += 1
         self.queries.append(dict(request.query))
         stream = web.WebSocketResponse(protocols=("plain.kubevirt.io",))
@@ -150,12 +153,37 @@ def test_a_machine_that_starts_is_asked_again(server: Server, api: Api, monkeypa
 
 def test_a_machine_that_does_not_start_in_time_is_an_error(server: Server, api: Api) -> None:
     server.refusals = [400, 400]
-    with pytest.raises(TimedOut, match="not running"):
+    with pytest.raises(TimedOut, match=r"not running \(yet\); start it \(kubevirt_vm .*; waited for 1 s"):
         run(api, steps=[{"send": "x"}], timeout=1)
     server.refusals = [403]
     with pytest.raises(ApiError) as refused:
         run(api, steps=[{"send": "x"}])
     assert refused.value.status == 403
+
+
+def test_a_machine_that_is_stopped_says_how_to_start_it(server: Server, api: Api) -> None:
+    server.refusals = [404]
+    with pytest.raises(NotFound, match=r"start it \(kubevirt_vm with state=started\)"):
+        run(api, steps=[{"send": "x"}])
+
+
+def test_a_machine_whose_spec_has_no_console_is_not_waited_for(server: Server, api: Api) -> None:
+    server.refusals, server.wrong_field = [400], "spec.domain.devices.autoattachSerialConsole"
+    with pytest.raises(ApiError, match=r"spec\.domain\.devices\.autoattachSerialConsole: it has none$"):
+        run(api, steps=[{"send": "x"}])
+
+
+@pytest.mark.parametrize("status", ["True", "False", None])
+def test_a_timeout_says_that_the_machine_is_paused(server: Server, api: Api, status: str | None) -> None:
+    """Its console can be opened, and takes what is sent."""
+    if server.instance is not None:
+        server.instance["status"]["conditions"] = [{"type": "Paused", "status": status}]
+    if status is None:
+        server.instance = None
+    with pytest.raises(TimedOut) as failed:
+        run(api, steps=[{"send": "x", "expect": "never", "timeout": 1}])
+    reason = "; it is paused; unpause it (kubevirt_vm with state=unpaused)"
+    assert (reason in failed.value.message) == (status == "True")
 
 
 def test_a_session_that_is_taken_over_says_by_whom(server: Server, api: Api) -> None:
@@ -177,6 +205,13 @@ def test_a_log_of_no_instance_or_no_run(server: Server, api: Api) -> None:
     assert run(api, log_lines=5)["log"] == []
     server.instance = None
     with pytest.raises(NotFound, match="its log is kept with its Pod"):
+        run(api, log_lines=5)
+
+
+def test_a_machine_without_a_serial_console_has_no_log(server: Server, api: Api) -> None:
+    if server.instance is not None:
+        server.instance["spec"] = {"domain": {"devices": {"autoattachSerialConsole": False}}}
+    with pytest.raises(VirtError, match="has no serial console, so there is no log of it; remove autoattach"):
         run(api, log_lines=5)
 
 

@@ -80,14 +80,51 @@ def test_a_pattern_that_does_not_come_names_step_and_last_lines() -> None:
         talk(Guest(), {"expect": "login:"})
 
 
-def test_a_stream_that_ends_says_why() -> None:
+@pytest.mark.parametrize(
+    ("closed", "shown"),
+    [
+        (Closed(4001, "taken over by joe"), "taken over by joe; run the task again when the other session is over ("),
+        (Closed(4002, "the guest moved to node n: connect again"), "the guest moved to node n; run the task again ("),
+        (Closed(4005, "it was replaced"), "it was replaced; run the task again, with the new instance ("),
+        (Closed(1011, "the connection broke"), "the connection broke; run the task again ("),
+        (Closed(1000, "the guest has stopped"), "the guest has stopped ("),
+    ],
+)
+def test_a_stream_that_ends_says_why_and_what_to_do_in_a_play(closed: Closed, shown: str) -> None:
     with pytest.raises(VirtError) as failed:
-        talk(Guest(b"a", Closed(4001, "taken over by joe")), {"expect": "login:"})
-    assert "ended before step 0 was done: taken over by joe" in failed.value.message
+        talk(Guest(b"a", closed), {"expect": "login:"})
+    assert f"ended before step 0 was done: {shown}" in failed.value.message
+
+
+def test_a_timeout_says_why_the_guest_is_silent() -> None:
+    dialogue = Dialogue(Guest(b"a"), "VirtualMachineInstance default/web", find_reason=lambda: "it is paused")
+    with pytest.raises(TimedOut, match=r"within 60 s; it is paused \(steps\[0\]\); its last lines:\na"):
+        dialogue.run([Step(0, {"expect": "login:"})])
 
 
 @pytest.mark.parametrize(
-    ("step", "text"), [({}, "does nothing"), ({"expect": "("}, "steps[0].expect '(' is no regular expression")]
+    ("steps", "is_said"),
+    [
+        ([{"expect": "never"}], True),
+        ([{"expect": "end$"}, {"expect": "never"}], False),
+        ([{"expect": "end$"}, {"send": "x", "expect": "never"}], False),
+    ],
+    ids=["searched", "matched since", "sent since"],
+)
+def test_a_timeout_says_when_output_was_dropped_before_it_matched(steps: list[dict[str, Any]], is_said: bool) -> None:
+    with pytest.raises(TimedOut) as failed:
+        talk(Guest(b"begin", b"x" * transcript.LIMIT, b"end"), *steps)
+    assert ("in its last 64 KiB; what it printed before them was dropped" in failed.value.message) == is_said
+
+
+@pytest.mark.parametrize(
+    ("step", "text"),
+    [
+        ({}, "does nothing"),
+        ({"expect": "("}, "steps[0].expect '(' is no regular expression"),
+        ({"expect": "x", "timeout": 0}, "steps[0].timeout is 0; give 1 or more seconds"),
+        ({"send": "x", "timeout": -5}, "steps[0].timeout is -5; give 1 or more seconds"),
+    ],
 )
 def test_a_step_that_cannot_be_run_is_refused(step: dict[str, Any], text: str) -> None:
     with pytest.raises(BadArgument) as refused:
