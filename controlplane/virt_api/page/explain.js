@@ -9,7 +9,9 @@
 
 import { explainContainers, explainPod } from './explain_pod.js';
 import { age, capital, count, duration, sentence } from './format.js';
-import { condition, hasCondition, isAlive, isDeleting, launcherOf, ongoingMigration, runStrategy } from './objects.js';
+import {
+  condition, gracePeriod, hasCondition, isAlive, isDeleting, launcherOf, ongoingMigration, runStrategy, wasStopped,
+} from './objects.js';
 
 /** Explain a machine. now: milliseconds. */
 export function explain({ vm = null, vmi = null, pods = [], now }) {
@@ -56,7 +58,7 @@ function stopping({ vm, vmi, now }) {
 }
 
 function graceText(vmi, now) {
-  const due = Date.parse(vmi.metadata.deletionTimestamp ?? '');
+  const due = Date.parse(vmi.metadata.deletionTimestamp ?? '') + gracePeriod(vmi) * 1000;
   if (Number.isNaN(due)) {
     return 'It has its grace period for that.';
   }
@@ -228,6 +230,9 @@ function running({ vm, vmi, now }) {
 function ended({ vm, vmi }) {
   const failed = vmi?.status?.phase === 'Failed';
   const because = sentence(capital(condition(vmi, 'Synchronized')?.message || vmi?.status?.reason || ''));
+  if (wasStopped(vmi)) {
+    return { tone: 'stopped', title: 'Was stopped', text: `Somebody stopped or deleted it. ${because}` };
+  }
   const next = vm ? 'Its run strategy decides what is next.' : 'Delete the instance when you have seen why.';
   return {
     tone: failed ? 'problem' : 'stopped',

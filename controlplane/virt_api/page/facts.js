@@ -12,7 +12,7 @@ export function facts({ vm, vmi, pods }) {
   return [
     ['Node', status.nodeName],
     ['Addresses', addresses(status.interfaces)],
-    ['CPU', cpus(status.currentCPUTopology ?? domain.cpu)],
+    ['CPU', vm || vmi ? cpus(status.currentCPUTopology ?? domain.cpu) : ''],
     ['Memory', status.memory?.guestCurrent ?? domain.memory?.guest ?? domain.resources?.requests?.memory],
     ['Guest', status.guestOSInfo?.prettyName],
     ['Guest agent', agent(vmi)],

@@ -43,6 +43,16 @@ export function isAlive(vmi) {
   return Boolean(vmi) && !FINAL_PHASES.includes(vmi.status?.phase);
 }
 
+/** Return the seconds that a guest has to shut down. A custom resource's deletionGracePeriodSeconds is 0: its spec has them. */
+export function gracePeriod(vmi) {
+  return vmi.spec?.terminationGracePeriodSeconds ?? 30;
+}
+
+/** Tell whether a run has failed because somebody ended it, which is what was asked for. */
+export function wasStopped(vmi) {
+  return vmi?.status?.phase === 'Failed' && condition(vmi, 'Synchronized')?.reason === 'Deleted';
+}
+
 /** Return the run strategy; "" when there is no VM. */
 export function runStrategy(vm) {
   if (!vm) {

@@ -16,10 +16,12 @@ export class OverviewTab {
     this.facts = el('dl', { class: 'facts' });
     this.disks = el('dl', { class: 'facts' });
     this.entries = new Map();
+    this.heads = [['What happened', this.line], ['Machine', this.facts], ['Disks', this.disks]].map(([title, list]) => [el('h2', {}, title), list]);
+    const [[happened], [machine], [disksHead]] = this.heads;
     this.element = el(
       'div', { class: 'overview' },
-      el('section', { 'aria-label': 'Time line' }, el('h2', {}, 'What happened'), this.hidden, this.line),
-      el('aside', {}, el('h2', {}, 'Machine'), this.facts, el('h2', {}, 'Disks'), this.disks),
+      el('section', { 'aria-label': 'Time line' }, happened, this.hidden, this.line),
+      el('aside', {}, machine, this.facts, disksHead, this.disks),
     );
   }
 
@@ -33,6 +35,7 @@ export class OverviewTab {
     this.drawFacts(this.facts, facts(world));
     this.drawFacts(this.disks, disks(world));
     this.drawTimeline(timeline(world), Date.now());
+    this.heads.forEach(([head, list]) => { [head.hidden, list.hidden] = [!list.children.length, !list.children.length]; });
   }
 
   drawFacts(list, rows) {

@@ -8,13 +8,24 @@
 
 import { scheduling } from './explain_pod.js';
 import { capital, sentence } from './format.js';
-import { isDeleting } from './objects.js';
+import { isDeleting, wasStopped } from './objects.js';
 
 const LIMIT = 200;
 const LATEST = 8.64e15; // of a Date; a user chooses a Pod's grace period, and NaN is no time
 const BAD_WHEN_TRUE = ['Failure', 'DisruptionTarget'];
-const WARN_WHEN_TRUE = ['Paused', 'RestartRequired', 'AgentVersionNotSupported', 'SoftwareEmulation'];
+const WARN_WHEN_TRUE = ['RestartRequired', 'AgentVersionNotSupported', 'SoftwareEmulation'];
 const PLAIN_WHEN_FALSE = ['LiveMigratable', 'StorageLiveMigratable', 'AgentConnected', 'Initialized', 'PodReadyToStartContainers'];
+
+// reasons of conditions that are False after each stop, start or pause; what is wrong then, another condition says
+const ORDINARY = {
+  __proto__: null,
+  Ready: ['VMINotExists', 'GuestNotRunning', 'PodTerminating', 'Paused', 'PodCompleted', 'ReadinessGatesNotReady'],
+  ContainersReady: ['PodCompleted'],
+  Synchronized: ['Deleted'],
+};
+const ASKED_PAUSES = ['PausedByUser', 'PausedByMigrationMonitor'];
+const ASKED_END = /\bVMI (is|was) deleted\b/; // the Event of such an end has no reason of its own
+const IMAGE_EVENTS = ['Pulled', 'Pulling'];
 
 /** Return the entries, newest first. */
 export function timeline({ vm = null, vmi = null, pods = [], events = [] }) {
@@ -22,7 +33,7 @@ export function timeline({ vm = null, vmi = null, pods = [], events = [] }) {
     ...(vm ? [...lifecycle(vm, 'VM'), ...conditions(vm, 'VM', conditionKeys(vmi))] : []),
     ...(vmi ? [...lifecycle(vmi, 'Instance'), ...phases(vmi), ...conditions(vmi, 'Instance')] : []),
     ...pods.flatMap((pod) => [...lifecycle(pod, 'Pod'), ...conditions(pod, 'Pod', conditionKeys(vmi)), ...containers(pod)]),
-    ...withoutCopies(events).map(eventEntry),
+    ...withFoldedImages(withoutCopies(events)).map(eventEntry),
   ];
   return entries
     .filter(({ time }) => Math.abs(time) <= LATEST)
@@ -55,12 +66,13 @@ function phases(vmi) {
     time: phaseTransitionTimestamp,
     source: 'Instance',
     kind: 'phase',
-    tone: { __proto__: null, Running: 'good', Failed: 'bad', Unknown: 'bad' }[phase] ?? 'plain',
+    tone: phase === 'Failed' && wasStopped(vmi) ? 'plain' : PHASE_TONES[phase] ?? 'plain',
     title: PHASE_TEXTS[phase] ?? `Phase ${phase}`,
     code: phase,
   }));
 }
 
+const PHASE_TONES = { __proto__: null, Running: 'good', Failed: 'bad', Unknown: 'bad' };
 const PHASE_TEXTS = {
   __proto__: null,
   Pending: 'Waits for a launcher Pod',
@@ -92,7 +104,7 @@ function conditionEntry(object, source, { type, status, reason = '', message = '
     time: lastTransitionTime || object.metadata.creationTimestamp,
     source,
     kind: 'condition',
-    tone: toneOf(type, status),
+    tone: toneOf(type, status, reason),
     title: CONDITIONS[type]?.[STATUSES.indexOf(status)] ?? `${type}: ${{ __proto__: null, True: 'yes', False: 'no' }[status] ?? 'unknown'}`,
     text: messageText(message),
     code: `${type}=${status}${reason && reason !== type ? ` ${reason}` : ''}`,
@@ -125,14 +137,17 @@ function messageText(message) {
   return /^\d+\/\d+ nodes are available/.test(message) ? scheduling(message).text : sentence(message);
 }
 
-function toneOf(type, status) {
+function toneOf(type, status, reason) {
+  if (type === 'Paused' && status === 'True') {
+    return ASKED_PAUSES.includes(reason) ? 'warn' : 'bad';
+  }
   if ([...BAD_WHEN_TRUE, ...WARN_WHEN_TRUE].includes(type)) {
     return status !== 'True' ? 'plain' : BAD_WHEN_TRUE.includes(type) ? 'bad' : 'warn';
   }
   if (status === 'True') {
     return 'good';
   }
-  return PLAIN_WHEN_FALSE.includes(type) ? 'plain' : 'bad';
+  return type === 'Paused' || PLAIN_WHEN_FALSE.includes(type) || ORDINARY[type]?.includes(reason) ? 'plain' : 'bad';
 }
 
 function containers(pod) {
@@ -155,6 +170,20 @@ function withoutCopies(events) {
   return events.filter((event) => event.involvedObject?.kind !== 'VirtualMachine' || !known.has(said(event)));
 }
 
+/** Fold the kubelet's Events that an image is there: for each container of a Pod, and for an image volume again every minute. */
+function withFoldedImages(events) {
+  const folded = new Map();
+  for (const event of events) {
+    const { metadata, reason, message, involvedObject, count, firstTimestamp } = event;
+    const isImage = involvedObject?.kind === 'Pod' && IMAGE_EVENTS.includes(reason) && firstTimestamp;
+    const key = isImage ? [involvedObject.name, reason, message].join('/') : metadata.uid;
+    const known = folded.get(key);
+    const [first] = [known?.lastTimestamp ?? firstTimestamp, firstTimestamp].sort();
+    folded.set(key, isImage ? { ...(known ?? event), count: (count ?? 1) + (known?.count ?? 0), lastTimestamp: first } : event);
+  }
+  return [...folded.values()];
+}
+
 function eventEntry(event) {
   const { metadata, type, reason, message, involvedObject, count, series } = event;
   const time = series?.lastObservedTime ?? event.lastTimestamp ?? event.eventTime ?? event.firstTimestamp;
@@ -163,7 +192,7 @@ function eventEntry(event) {
     time: time || metadata.creationTimestamp,
     source: SOURCES[involvedObject?.kind] ?? involvedObject?.kind ?? '',
     kind: 'event',
-    tone: type === 'Warning' ? 'bad' : 'plain',
+    tone: type === 'Warning' && !ASKED_END.test(message) ? 'bad' : 'plain',
     title: EVENTS[reason] ?? capital(messageText(message || reason || 'Event')),
     text: EVENTS[reason] ? messageText(message) : '',
     code: reason ?? '',

@@ -10,6 +10,7 @@ import { ago, aPod, aVm, aVmi, condition, NOW } from './objects.js';
 
 const FULL = '0/3 nodes are available: 1 Insufficient cpu, 2 Insufficient memory. preemption: 0/3 nodes are available: 3 No victims.';
 const unscheduled = (message) => ({ conditions: [condition('PodScheduled', 'False', 'Unschedulable', message)] });
+const deleted = (seconds) => ({ deletionTimestamp: ago(seconds), deletionGracePeriodSeconds: 0 }); // 0 of every custom resource
 const synchronized = (reason, message) => ({ conditions: [condition('Synchronized', 'False', reason, message)] });
 
 // what is there -> tone, title, a part of the text
@@ -31,8 +32,13 @@ const ROWS = [
   ['a VM that is kept', { vm: aVm('Halted', {}, { deletionTimestamp: ago(30), finalizers: ['a/b'] }) }, 'changing', 'Is being deleted', 'finalizers: a/b'],
   ['a VM that is deleted while its guest runs', { vm: aVm('Always', {}, { deletionTimestamp: ago(3) }), vmi: aVmi('Running') },
     'changing', 'Is being deleted', 'shutting down first'],
-  ['a guest that shuts down', { vm: aVm('Halted'), vmi: aVmi('Running', {}, { deletionTimestamp: ago(-20) }) },
-    'changing', 'Is shutting down', 'powered off in 20s'],
+  ['a guest that shuts down', { vm: aVm('Halted'), vmi: aVmi('Running', {}, deleted(20)) }, 'changing', 'Is shutting down', 'powered off in 40s'],
+  ['a guest that does not shut down', { vm: aVm('Halted'), vmi: aVmi('Running', {}, deleted(70)) }, 'changing', 'Is shutting down', 'period is over'],
+  ['a guest of the usual grace period', { vmi: { ...aVmi('Running', {}, deleted(20)), spec: {} } }, 'changing', 'Is shutting down', 'powered off in 10s'],
+  ['a guest that is powered off at once', { vmi: { ...aVmi('Running', {}, deleted(1)), spec: { terminationGracePeriodSeconds: 0 } } },
+    'changing', 'Is shutting down', 'period is over'],
+  ['a guest that was powered off at once', { vm: aVm('Halted'), vmi: aVmi('Failed', synchronized('Deleted', 'the guest was ended because its VMI is deleted')) },
+    'stopped', 'Was stopped', 'Somebody stopped'],
   ['a claim that does not exist', { vmi: aVmi('Pending', synchronized('FailedPvcNotFound', 'claim data does not exist')) },
     'problem', 'Waits for a disk that does not exist', 'claim data does not exist.'],
   ['a DataVolume that is filled', { vmi: aVmi('Pending', { conditions: [condition('DataVolumesReady', 'False', '', 'web-root is 40 % done')] }) },

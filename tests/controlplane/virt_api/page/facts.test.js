@@ -5,8 +5,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { disks } from '../../../../controlplane/virt_api/page/facts.js';
-import { aVm } from './objects.js';
+import { disks, facts } from '../../../../controlplane/virt_api/page/facts.js';
+import { aVm, aVmi } from './objects.js';
 
 test('a disk shows what it is, and of an unknown kind its name', () => {
   const volumes = [
@@ -19,4 +19,9 @@ test('a disk shows what it is, and of an unknown kind its name', () => {
   assert.deepEqual(disks({ vm }), [
     ['root', 'image debian:13'], ['empty', 'image undefined'], ['odd', '__proto__'], ['own', 'constructor'],
   ]);
+});
+
+test('a machine that does not exist has no facts', () => {
+  assert.deepEqual(facts({ vm: null, vmi: null, pods: [] }), []);
+  assert.deepEqual(facts({ vm: null, vmi: aVmi('Pending'), pods: [] })[1], ['CPU', '1']);
 });

@@ -50,6 +50,52 @@ test('the deletion of an instance is shown when it was asked for', () => {
   assert.equal(timeline({ vmi })[0].time, NOW - 20000);
 });
 
+test('an image that is looked for again and again is one entry, of the first time', () => {
+  const pulled = (uid, fields) => anEvent('Pulled', 'Container image "x" already present on machine', 5, {
+    metadata: { uid }, firstTimestamp: ago(400), count: 40, involvedObject: { kind: 'Pod', name: 'a' }, ...fields,
+  });
+  const events = [pulled('1'), pulled('2', { firstTimestamp: ago(401), count: 2 }), pulled('3', { involvedObject: { kind: 'Pod', name: 'b' } }),
+    anEvent('Started', 'Started it', 100, { firstTimestamp: ago(500), count: 2 })];
+  assert.deepEqual(timeline({ events }).map(({ time, code, count }) => [(NOW - time) / 1000, code, count]),
+    [[100, 'Started', 2], [400, 'Pulled', 40], [401, 'Pulled', 42]]);
+});
+
+// what a user asked for -> no entry is bad or warns of it
+const STOPPED = { conditions: [condition('Ready', 'False', 'VMINotExists', 'VMI does not exist')] };
+const ended = (message) => [condition('Ready', 'False', 'GuestNotRunning'), condition('Synchronized', 'False', 'Deleted', message)];
+const POWERED_OFF = 'the guest was ended because its VMI is deleted';
+const ASKED_FOR = [
+  ['a stopped machine', { vm: aVm('Halted', STOPPED) }],
+  ['a machine that stops', { vmi: aVmi('Running', { conditions: [condition('Ready', 'False', 'PodTerminating')] }) }],
+  ['a machine that starts', { vmi: aVmi('Scheduling', { conditions: [condition('Ready', 'False', 'GuestNotRunning')] }) }],
+  ['a machine that was powered off at once', {
+    vmi: aVmi('Failed', { conditions: ended(POWERED_OFF), phaseTransitionTimestamps: [{ phase: 'Failed', phaseTransitionTimestamp: ago(3) }] }),
+    events: [anEvent('Stopped', `The VirtualMachineInstance failed: ${POWERED_OFF}`, 3, { type: 'Warning', involvedObject: { kind: 'VirtualMachineInstance' } })],
+  }],
+  ['a machine that was stopped before its guest was started', {
+    events: [anEvent('Deleted', 'the VMI was deleted before its guest was started', 3, { type: 'Warning' })],
+  }],
+  ['a launcher that has ended', { pods: [aPod({ conditions: ['Ready', 'ContainersReady'].map((type) => condition(type, 'False', 'PodCompleted')) })] }],
+];
+
+for (const [what, world] of ASKED_FOR) {
+  test(`${what} is not red`, () => {
+    assert.deepEqual(timeline(world).filter(({ tone }) => tone === 'bad'), []);
+  });
+}
+
+test('a pause is yellow if a user asked for it, and else red', () => {
+  const tones = (reason) => timeline({ vmi: aVmi('Running', { conditions: [condition('Paused', 'True', reason), condition('Ready', 'False', 'Paused')] }) })
+    .filter(({ kind }) => kind === 'condition').map(({ tone }) => tone);
+  assert.deepEqual(tones('PausedByUser'), ['warn', 'plain']);
+  assert.deepEqual(tones('PausedIOError'), ['bad', 'plain']);
+});
+
+test('a machine that is not ready for another reason is red', () => {
+  const [entry] = timeline({ vmi: aVmi('Running', { conditions: [condition('Ready', 'False', 'ContainersNotReady')] }) });
+  assert.equal(entry.tone, 'bad');
+});
+
 test('a condition of an unknown type keeps its name', () => {
   const [entry] = timeline({ vmi: aVmi('Running', { conditions: [condition('Novel', 'Unknown', 'Why')] }) });
   assert.deepEqual([entry.title, entry.code], ['Novel: unknown', 'Novel=Unknown Why']);
