@@ -8,6 +8,7 @@ UPDATE_PICTURES=1 writes the pictures of the guide.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -141,6 +142,10 @@ def test_a_user_logs_in_on_the_console_and_another_takes_it_over(pages: Pages) -
     expect(rows).to_contain_text("# ")
     page.keyboard.type("echo $((1234 * 5678))\n")
     expect(rows).to_contain_text("7006652")
+    page.get_by_label("Search the output").fill("virtops")
+    expect(page.locator(".hits")).to_have_text(re.compile(r"^\d+ of \d+$"))
+    page.get_by_label("Search the output").fill("")
+    expect(page.locator(".hits")).to_be_empty()
     picture(page, "console")
 
     other = pages.open(f"/default/{NAME}/console")
@@ -169,10 +174,21 @@ def test_buttons_stop_and_start_a_machine(pages: Pages) -> None:
     expect(question).to_contain_text("It stays off until somebody starts it.")
     question.get_by_role("button", name="Stop").click()
     expect(page.locator(".why")).to_contain_text("Its run strategy is Halted")
-    page.get_by_role("button", name="Start", exact=True).click()
-    expect(page.locator(".head .status")).to_have_text("Running")
+    expect(page.locator("li[data-tone=bad]")).to_have_count(0)
     page.get_by_role("tab", name="Console").click()
+    expect(device(page)).to_contain_text("It is stopped.")
+    device(page).get_by_role("button", name="Start").click()
+    expect(page.locator(".head .status")).to_have_text("Running")
     expect(page.locator(".xterm-rows")).to_contain_text("login:")  # opened before the guest has booted
+
+
+def test_a_machine_that_does_not_exist_has_no_facts_and_no_console(pages: Pages) -> None:
+    page = pages.open("/default/nobody")
+    expect(page.locator(".why")).to_contain_text("Does not exist")
+    expect(page.locator(".overview h2")).to_have_count(3)
+    expect(page.locator(".overview h2:visible")).to_have_count(0)
+    page.get_by_role("tab", name="Screen").click()
+    expect(device(page)).to_contain_text("This machine does not exist.")
 
 
 def test_a_viewer_reads_what_is_missing_for_more(pages: Pages) -> None:
@@ -184,7 +200,9 @@ def test_a_viewer_reads_what_is_missing_for_more(pages: Pages) -> None:
     stop = page.get_by_role("button", name="Stop", exact=True)
     expect(stop).to_have_attribute("aria-disabled", "true")
     expect(stop).to_have_attribute(
-        "title", "You may not: this needs the right to update virtualmachines/stop in this namespace."
+        "title",
+        "You may not stop it: this needs the right to update virtualmachines/stop in this namespace, "
+        "which the role edit has.",
     )
     page.get_by_role("tab", name="Console").click()
     expect(device(page)).to_contain_text("You may not open the console")

@@ -6,7 +6,7 @@
  * The server has the last word: it decides by fresher objects.
  */
 
-import { condition, hasCondition, isAlive, isDeleting, ongoingMigration, runStrategy, subresourcePath } from './objects.js';
+import { condition, gracePeriod, hasCondition, isAlive, isDeleting, ongoingMigration, runStrategy, subresourcePath } from './objects.js';
 
 const VM = 'virtualmachines';
 const VMI = 'virtualmachineinstances';
@@ -33,12 +33,28 @@ export const RIGHTS = [
 export function whyNot(action, machine, rights) {
   const right = `${action.needs}/${action.verb}`;
   if (rights.get(right) === false) {
-    return `You may not: this needs the right to update ${right} in this namespace.`;
+    return `You may not ${action.verb} it: ${neededRight('update', right)}`;
   }
   if (action.needs === VM && !machine.vm) {
     return 'This needs a VirtualMachine, and this instance has none.';
   }
   return action.why(machine);
+}
+
+const ROLES = { __proto__: null, 'virtualmachines/migrate': 'kubevirt.io:migrate', 'virtualmachineinstances/vnc/screenshot': 'admin' };
+
+/** Return a sentence about a right that is missing. */
+export function neededRight(verb, right) {
+  return `this needs the right to ${verb} ${right} in this namespace, which the role ${ROLES[right] ?? 'edit'} has.`;
+}
+
+/** Return why no screenshot can be taken; "" if one can. */
+export function whyNoScreenshot({ vmi }, rights) {
+  const right = `${VMI}/vnc/screenshot`;
+  if (rights.get(right) === false) {
+    return `You may not: ${neededRight('get', right)}`;
+  }
+  return vmi?.status?.phase === 'Running' ? '' : 'Its guest does not run.';
 }
 
 /** Return why a device cannot be used, and what to do; "" if it can. what: "console" or "screen". */
@@ -67,7 +83,7 @@ export function confirmation({ verb }, { vmi }, name) {
       ? { title: `Stop ${name}?`, text: 'It is not started again until somebody starts it.', forceLabel: '' }
       : { title: `Restart ${name}?`, text: 'Its run is over; it starts anew, with the present spec.', forceLabel: '' };
   }
-  const seconds = vmi.spec?.terminationGracePeriodSeconds ?? 30;
+  const seconds = gracePeriod(vmi);
   const grace = `The guest is asked to shut down, and powered off if it has not after ${seconds} s.`;
   const forceLabel = 'Power off at once: what the guest has not written is lost';
   return verb === 'stop'

@@ -3,6 +3,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /** Requests to the API server that serves this page, and their errors in words. */
 
+import { capital } from './format.js';
+
 const ROOT = new URL('../../../../', import.meta.url);
 
 /** Tells the page that the user's sign-in is over: event "ended". */
@@ -93,8 +95,16 @@ const WORDS = {
   503: 'The part of the control plane that serves this does not answer. Try again in a moment',
 };
 
+// The subresource migrate refuses with code 500 and these words, as upstream does: the server has not failed.
+const INTERNAL = /^Internal error occurred: (?:admission webhook "[^"]*" denied the request: )?/;
+const REFUSED = /^(in-flight migration detected|Cannot migrate|the VMI )/;
+
 /** Return what a failed request means. message: the server's own, which says more where there is one. */
 export function errorText(code, message) {
+  if (code === 500 && INTERNAL.test(message)) {
+    const because = message.replace(INTERNAL, '');
+    return REFUSED.test(because) ? capital(because) : `The server failed: ${because}`;
+  }
   const words = WORDS[code] ?? (code >= 500 ? 'The server failed' : `The server refused it (${code})`);
   return message && code !== 401 ? `${words}: ${message}` : `${words}.`;
 }

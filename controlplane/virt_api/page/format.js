@@ -40,6 +40,15 @@ export function count(number, noun) {
   return `${number} ${noun}${number === 1 ? '' : 's'}`;
 }
 
+/** Return how many places a search has found, and which of them is shown; index: -1 for none, or beyond the limit. */
+export function hits(index, number, limit) {
+  if (number === 0) {
+    return 'not found';
+  }
+  const all = number < limit ? String(number) : `${limit}+`;
+  return index < 0 ? all : `${index + 1} of ${all}`;
+}
+
 /** Return a text with a capital first letter. */
 export function capital(text) {
   return text.charAt(0).toUpperCase() + text.slice(1);

@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 
-import { ACTIONS, bodyOf, confirmation, pathOf, whyNoDevice, whyNot } from '../../../../controlplane/virt_api/page/actions.js';
+import { ACTIONS, bodyOf, confirmation, pathOf, whyNoDevice, whyNoScreenshot, whyNot } from '../../../../controlplane/virt_api/page/actions.js';
 import { ago, aVm, aVmi, condition } from './objects.js';
 
 const running = { vm: aVm('Always'), vmi: aVmi('Running') };
@@ -38,7 +38,14 @@ for (const [what, machine, verbs] of ROWS) {
 
 test('a right that is missing is named', () => {
   const [start] = ACTIONS;
-  assert.match(whyNot(start, halted, new Map([['virtualmachines/start', false]])), /right to update virtualmachines\/start/);
+  assert.match(whyNot(start, halted, new Map([['virtualmachines/start', false]])), /right to update virtualmachines\/start in this namespace, which the role edit has/);
+});
+
+test('a screenshot needs a right of its own and a guest', () => {
+  assert.match(whyNoScreenshot(running, new Map([['virtualmachineinstances/vnc/screenshot', false]])),
+    /right to get virtualmachineinstances\/vnc\/screenshot in this namespace, which the role admin has/);
+  assert.match(whyNoScreenshot(halted, new Map()), /does not run/);
+  assert.equal(whyNoScreenshot(paused, new Map()), '');
 });
 
 test('an action is a subresource, of a name as it is', () => {
