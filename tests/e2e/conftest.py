@@ -19,7 +19,14 @@ from tests.e2e.cluster import Cluster
 from tests.e2e.deployed import deployed
 
 TOGETHER = (
-    ("test_migration", "test_live_changes", "test_partition", "test_chaos", "test_workload_update"),
+    (
+        "test_migration",
+        "test_page_migration",
+        "test_live_changes",
+        "test_partition",
+        "test_chaos",
+        "test_workload_update",
+    ),
     ("test_broken_node", "test_kubelet_root"),
 )
 """Files that share a lab of their own, in this order, on one worker."""

@@ -14,19 +14,19 @@ const SHORT_MS = 2000; // a node that is out of order may open sessions and end 
 
 /** The connection. path: of the subresource. vmi(): the instance now.
  *
- * onOpen(socket) is called while no message was received yet. onState({ state, text, button }): state is "connecting",
- * "open", "waiting" or "ended"; a button's click is to call `start`.
+ * onOpen(socket) is called while no message was received yet. onState({ state, text, button, node }): state is "connecting",
+ * "open", "waiting" or "ended"; a button's click is to call `start`; node: where the guest has moved to. isWaiting: for the guest.
  */
 export class Connection {
   constructor({ path, parameters = {}, vmi, onOpen, onState }) {
     Object.assign(this, { path, parameters, vmi, onOpen, onState, socket: null, timer: 0, attempt: 0, failures: 0, isWaiting: false, hasBeenOpen: false });
   }
 
-  /** Connect now. */
-  start() {
+  /** Connect now. text: what is shown meanwhile. */
+  start(text = 'Connecting…') {
     this.stop();
     const attempt = this.attempt;
-    this.onState({ state: 'connecting', text: 'Connecting…', button: '' });
+    this.onState({ state: 'connecting', text, button: '' });
     const socket = new WebSocket(socketAddress(this.path, this.parameters), [PROTOCOL]);
     socket.binaryType = 'arraybuffer';
     this.socket = socket;
@@ -78,24 +78,24 @@ export class Connection {
     }
   }
 
-  handleEnd({ next, text, button }) {
+  handleEnd({ next, text, button, node }) {
     this.socket = null;
+    this.isWaiting = next === 'wait';
     const state = { again: 'connecting', retry: 'waiting', wait: 'waiting' }[next] ?? 'ended';
-    this.onState({ state, text, button });
+    this.onState({ state, text, button, node });
     if (next === 'again') {
-      this.startAfter(AGAIN_MS);
+      this.startAfter(AGAIN_MS, text);
     } else if (next === 'retry') {
       this.startAfter(RETRY_MS[0]);
     } else if (next === 'wait') {
-      this.isWaiting = true;
       this.instanceChanged();
     }
   }
 
-  /** Connect after a pause, which is longer after each failure or short session. */
-  startAfter(firstMs) {
+  /** Connect after a pause, which is longer after each failure or short session. text: what is shown while it connects. */
+  startAfter(firstMs, text) {
     clearTimeout(this.timer);
-    this.timer = setTimeout(() => this.start(), this.failures ? RETRY_MS[Math.min(this.failures, RETRY_MS.length - 1)] : firstMs);
+    this.timer = setTimeout(() => this.start(text), this.failures ? RETRY_MS[Math.min(this.failures, RETRY_MS.length - 1)] : firstMs);
     this.failures += 1;
   }
 }

@@ -8,7 +8,9 @@ import { copyText, Device, readClipboard, saveFile, toggleFullscreen, toolButton
 import { DeviceTab } from './device_tab.js';
 import { askForText, notify } from './dialog.js';
 import { el, setText } from './dom.js';
+import { hits } from './format.js';
 import { subresourcePath } from './objects.js';
+import { isContinued } from './session_end.js';
 
 const HINT = 'Ctrl+Shift+C copies, Ctrl+Shift+V pastes, Ctrl+Shift+F searches, Ctrl+Shift+E leaves the terminal';
 
@@ -16,14 +18,14 @@ const HINT = 'Ctrl+Shift+C copies, Ctrl+Shift+V pastes, Ctrl+Shift+F searches, C
 export class ConsoleTab extends DeviceTab {
   constructor(context) {
     super('console', context);
-    this.parts = null;
+    Object.assign(this, { parts: null, shown: null, movedTo: '' }); // shown: whose output, and on which node it began
     const { namespace, name } = this.machine;
     this.connection = new Connection({
       path: subresourcePath('virtualmachineinstances', namespace, name, 'console'),
       parameters: { backlog: 'true' },
       vmi: () => this.world().vmi,
       onOpen: (socket) => this.open(socket),
-      onState: (state) => this.device.show(state),
+      onState: (state) => this.showState(state),
     });
     this.element = this.build();
   }
@@ -46,7 +48,7 @@ export class ConsoleTab extends DeviceTab {
       toolButton('full', '', 'Full screen', () => toggleFullscreen(this.element)),
     );
     this.frame = el('div', { class: 'serial' });
-    this.device = new Device({ frame: this.frame, tools: this.tools, hint: HINT, onConnect: () => this.connect() });
+    this.device = new Device({ frame: this.frame, tools: this.tools, hint: HINT, onConnect: () => this.press() });
     return this.device.element;
   }
 
@@ -63,9 +65,13 @@ export class ConsoleTab extends DeviceTab {
     return import('./terminal.js');
   }
 
-  use({ makeTerminal, textOf }) {
-    this.textOf = textOf;
-    this.parts = makeTerminal(this.frame, { onInput: (bytes) => this.send(bytes), onKey: (event) => this.handleShortcut(event) });
+  use({ makeTerminal, searchIn, textOf }) {
+    Object.assign(this, { searchIn, textOf });
+    this.parts = makeTerminal(this.frame, {
+      onInput: (bytes) => this.send(bytes),
+      onKey: (event) => this.handleShortcut(event),
+      onFound: (index, number, limit) => setText(this.hits, this.find.value ? hits(index, number, limit) : ''),
+    });
     this.observer = new ResizeObserver(() => this.fit());
     this.observer.observe(this.frame);
     this.tools.hidden = false;
@@ -74,9 +80,21 @@ export class ConsoleTab extends DeviceTab {
 
   open(socket) {
     const { terminal } = this.parts;
-    terminal.reset(); // the backlog begins the output again
+    const { vmi } = this.world();
+    const now = { uid: vmi?.metadata.uid, node: this.movedTo || vmi?.status?.nodeName };
+    if (!isContinued(this.shown, now)) {
+      terminal.reset(); // the backlog begins the output again
+    } else if (terminal.buffer.active.type === 'normal') { // a program that uses the whole terminal would not remove the line
+      terminal.write(`\r\n-- moved to ${now.node} --\r\n`);
+    }
+    Object.assign(this, { shown: now, movedTo: '' });
     this.parts.hasTyped = false;
     socket.addEventListener('message', ({ data }) => terminal.write(new Uint8Array(data)));
+  }
+
+  showState(state) {
+    this.movedTo = state.node || this.movedTo; // the watch may be later than the session's end
+    super.showState(state);
   }
 
   close() {
@@ -125,6 +143,7 @@ export class ConsoleTab extends DeviceTab {
     const done = await copyText(selected || this.textOf(terminal));
     const what = selected ? 'The selection' : 'All output';
     notify(done ? `${what} was copied.` : 'The browser does not let this page copy. Select the text, and use its menu.', !done);
+    terminal.focus();
   }
 
   async paste() {
@@ -139,12 +158,14 @@ export class ConsoleTab extends DeviceTab {
 
   save() {
     saveFile(new Blob([this.textOf(this.parts.terminal)], { type: 'text/plain' }), `${this.machine.name}-console.txt`);
+    this.focus();
   }
 
   searchKey(event) {
     if (event.key === 'Enter') {
       this.search(event.shiftKey ? -1 : 1);
     } else if (event.key === 'Escape') {
+      this.searchIn(this.parts, '');
       setText(this.hits, '');
       this.parts.terminal.focus();
     }
@@ -152,9 +173,9 @@ export class ConsoleTab extends DeviceTab {
 
   /** Search from the selection on. Typing searches upwards: the newest output is last. */
   search(direction, isTyped = false) {
-    const { search } = this.parts;
-    const text = this.find.value;
-    const isFound = text === '' || (direction > 0 && !isTyped ? search.findNext(text) : search.findPrevious(text));
-    setText(this.hits, isFound ? '' : 'not found');
+    this.searchIn(this.parts, this.find.value, isTyped ? -1 : direction);
+    if (this.find.value === '') {
+      setText(this.hits, '');
+    }
   }
 }

@@ -11,7 +11,7 @@ export function toolButton(name, label, title, onClick) {
   return button([icon(ICONS[name]), el('span', { class: 'wide' }, label)], onClick, { kind: 'tool', title, 'aria-label': title });
 }
 
-const WORDS = { open: 'Connected', connecting: 'Connecting', waiting: 'Waiting', ended: 'Not connected' };
+const WORDS = { open: 'Connected', connecting: 'Connecting', waiting: 'Waiting', ended: 'Not connected', stopped: 'Stopped', absent: 'Does not exist' };
 
 /** A console or screen in its frame: above it a strip with state and tools, over it a cover that says why it is not live, below it a hint. */
 export class Device {
@@ -25,7 +25,7 @@ export class Device {
     this.show({ state: 'ended', text: 'Not connected.', button: '' });
   }
 
-  /** Show a state of connection.js. */
+  /** Show a state of connection.js, or one of session_end.js: while it waits for the guest. */
   show({ state, text, button: label }) {
     this.element.dataset.state = state;
     setText(this.word, WORDS[state]);

@@ -30,7 +30,7 @@ export class MachineView {
     const machine = { namespace: route.namespace, name: route.name };
     this.machine = machine;
     this.objects = new MachineObjects(machine, () => this.pace.schedule());
-    const context = { machine, world: () => this.objects.world(), rights: () => this.rights };
+    const context = { machine, world: () => this.objects.world(), rights: () => this.rights, perform: (action) => this.perform(action) };
     this.tabs = { overview: new OverviewTab(), console: new ConsoleTab(context), screen: new ScreenTab(context) };
     this.element = this.build();
     this.timer = setInterval(() => this.pace.schedule(), CLOCK_MS);
@@ -133,12 +133,15 @@ export class MachineView {
     }
   }
 
+  /** Perform an action. What is typed next is for the guest, not for the action's button. */
   async perform(action) {
     if (isDisabled(this.buttons.get(action))) {
       notify(this.buttons.get(action).title);
+      this.focusTab();
       return;
     }
     const isForced = action.danger ? await this.confirm(action) : false;
+    this.focusTab();
     if (isForced === null) {
       return;
     }
@@ -154,6 +157,11 @@ export class MachineView {
       this.busy.delete(action);
       this.pace.schedule();
     }
+  }
+
+  /** Give the keyboard to the console or screen that is shown. */
+  focusTab() {
+    this.tabs[this.route.tab].focus?.();
   }
 
   /** Ask before something dangerous. Returns whether to use force; null: do nothing. */

@@ -3,16 +3,18 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /** The tab with the guest's screen. */
 
+import { whyNoScreenshot } from './actions.js';
 import { send } from './api.js';
 import { Connection } from './connection.js';
 import { Device, readClipboard, saveFile, toggleFullscreen, toolButton } from './device.js';
 import { DeviceTab } from './device_tab.js';
 import { askForText, notify } from './dialog.js';
-import { button, el, fill } from './dom.js';
+import { button, el, fill, isDisabled, setDisabled } from './dom.js';
 import { CHORDS, CTRL_ALT_DELETE, keystrokes, SHIFT } from './keystrokes.js';
 import { subresourcePath } from './objects.js';
 
 const HINT = 'Ctrl+Shift+E leaves the screen';
+const SCREENSHOT = 'Save the screen as a PNG file';
 const MENU_WIDTH = 200;
 const BETWEEN_KEYS_MS = 8; // a guest's keyboard controller holds 16 bytes
 
@@ -27,7 +29,7 @@ export class ScreenTab extends DeviceTab {
       path: this.path,
       vmi: () => this.world().vmi,
       onOpen: (socket) => this.open(socket),
-      onState: (state) => this.device.show(state),
+      onState: (state) => this.showState(state),
     });
     this.element = this.build();
   }
@@ -41,18 +43,19 @@ export class ScreenTab extends DeviceTab {
     this.menu.addEventListener('beforetoggle', () => this.placeMenu());
     this.scale = toolButton('scale', 'Scale', 'Scale the screen to the window', () => this.toggleScale());
     this.scale.setAttribute('aria-pressed', 'true');
+    this.screenshot = toolButton('camera', 'Screenshot', SCREENSHOT, () => this.saveScreenshot());
     this.tools = el(
       'div', { class: 'toolbar', role: 'toolbar', 'aria-label': 'Screen', hidden: true },
       button('Ctrl+Alt+Del', () => this.press(CTRL_ALT_DELETE), { kind: 'tool wide', title: 'Send Ctrl+Alt+Delete' }),
       this.keys, this.menu,
       toolButton('paste', 'Type', 'Type a text as keys of a US keyboard', () => this.askAndType()),
       this.scale,
-      toolButton('camera', 'Screenshot', 'Save the screen as a PNG file', () => this.saveScreenshot()),
+      this.screenshot,
       toolButton('full', '', 'Full screen', () => toggleFullscreen(this.element)),
     );
     this.frame = el('div', { class: 'screen' });
     this.frame.addEventListener('keydown', (event) => this.leaveOnShortcut(event), { capture: true });
-    this.device = new Device({ frame: this.frame, tools: this.tools, hint: HINT, onConnect: () => this.connect() });
+    this.device = new Device({ frame: this.frame, tools: this.tools, hint: HINT, onConnect: () => this.press() });
     return this.device.element;
   }
 
@@ -87,6 +90,11 @@ export class ScreenTab extends DeviceTab {
     rfb.addEventListener('disconnect', () => {
       this.rfb = this.rfb === rfb ? null : this.rfb;
     });
+  }
+
+  update() {
+    super.update();
+    setDisabled(this.screenshot, whyNoScreenshot(this.world(), this.rights() ?? new Map()), SCREENSHOT);
   }
 
   /** Remove the picture of an ended connection. */
@@ -127,6 +135,7 @@ export class ScreenTab extends DeviceTab {
     if (text) {
       await this.typeText(text);
     }
+    this.focus();
   }
 
   async typeText(text) {
@@ -148,6 +157,7 @@ export class ScreenTab extends DeviceTab {
     this.isScaled = !this.isScaled;
     this.scale.setAttribute('aria-pressed', String(this.isScaled));
     this.applyScale();
+    this.focus();
   }
 
   applyScale() {
@@ -158,6 +168,11 @@ export class ScreenTab extends DeviceTab {
 
   /** Save what the server sees; it works without a connection. */
   async saveScreenshot() {
+    if (isDisabled(this.screenshot)) {
+      notify(this.screenshot.title);
+      return;
+    }
+    this.focus();
     try {
       const blob = await (await send('GET', `${this.path}/screenshot`)).blob();
       const stamp = new Date().toISOString().slice(0, 19).replaceAll(':', '-');

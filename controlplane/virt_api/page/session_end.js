@@ -3,8 +3,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /** What the end of a console or screen means, and what comes next. Pure. Codes: plugins/module_utils/kubevirt_api/close_codes.py. */
 
+import { explain } from './explain.js';
 import { capital, sentence } from './format.js';
-import { isAlive } from './objects.js';
+import { isAlive, isDeleting } from './objects.js';
 
 const CODES = {
   1000: { next: 'wait', text: 'The guest has stopped.' },
@@ -18,14 +19,18 @@ const CODES = {
 const NOT_OPENED = 'The server has not opened it yet.';
 const FAILURES_TO_ADVISE = 2;
 
-/** Return { next, text, button } for a close frame.
+const AGAIN = 'Connecting again…';
+const MOVED_TO = /\bto node ([a-z0-9.-]+)/;
+
+/** Return { next, text, button, node } for a close frame. node: where the guest moved to; "" if it did not.
  *
  * next: "again" connects at once, "retry" after a pause, "wait" when the guest runs, "ask" when the user clicks, "stop" not.
  */
 export function afterClose(code, reason) {
   const row = CODES[code] ?? { next: 'retry', text: 'The connection was lost.' };
-  const text = row.text ?? sentence(capital(reason || 'the session has ended'));
-  return { button: row.next === 'stop' ? '' : 'Connect again', ...row, text };
+  const text = row.text ?? sentence(capital(reason.replace(/: connect again$/, '') || 'the session has ended'));
+  const button = row.next === 'retry' ? 'Connect again' : '';
+  return { button, node: MOVED_TO.exec(reason)?.[1] ?? '', ...row, text: row.next === 'again' ? `${text} ${AGAIN}` : text };
 }
 
 /** Return the same for a WebSocket that did not open. error: of a plain request for the same path; null if that is allowed.
@@ -45,6 +50,29 @@ export function afterRefusal(error, vmi, { failures = 0, page = null } = {}) {
       + 'an administrator add this address to the annotation virtops.kubevirt/console-origins of the KubeVirt object.'
     : '';
   return { next: 'retry', text: because + advice, button: 'Try now' };
+}
+
+/** Return what is shown while the guest does not run: { state, text, isStartable }. text: of the session's end, unless more is known. */
+export function whileWaiting({ vm, vmi }, text) {
+  if (!vm && !vmi) {
+    return { state: 'absent', text: 'This machine does not exist.', isStartable: false };
+  }
+  if (isDeleting(vm)) {
+    return { state: 'stopped', text: 'It is being deleted.', isStartable: false };
+  }
+  if (isAlive(vmi)) {
+    return { state: 'waiting', text: isDeleting(vmi) ? 'It is shutting down.' : text, isStartable: false };
+  }
+  const isStopped = !vm || explain({ vm, now: Date.now() }).tone === 'stopped';
+  return isStopped ? { state: 'stopped', text: 'It is stopped.', isStartable: Boolean(vm) } : { state: 'waiting', text, isStartable: false };
+}
+
+/** Tell whether a console goes on below the output that is shown: the same guest on another node, whose output begins anew there.
+ *
+ * shown, now: { uid, node } of the instance. Otherwise the server sends again what is shown.
+ */
+export function isContinued(shown, now) {
+  return Boolean(shown) && shown.uid === now.uid && shown.node !== now.node;
 }
 
 function isLoopback(hostname) {
