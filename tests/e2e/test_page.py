@@ -142,11 +142,11 @@ def test_a_user_logs_in_on_the_console_and_another_takes_it_over(pages: Pages) -
     expect(rows).to_contain_text("# ")
     page.keyboard.type("echo $((1234 * 5678))\n")
     expect(rows).to_contain_text("7006652")
+    picture(page, "console")
     page.get_by_label("Search the output").fill("virtops")
     expect(page.locator(".hits")).to_have_text(re.compile(r"^\d+ of \d+$"))
     page.get_by_label("Search the output").fill("")
     expect(page.locator(".hits")).to_be_empty()
-    picture(page, "console")
 
     other = pages.open(f"/default/{NAME}/console")
     expect(device(other)).to_have_attribute("data-state", "open")
@@ -210,3 +210,9 @@ def test_a_viewer_reads_what_is_missing_for_more(pages: Pages) -> None:
 
 def test_a_right_that_is_taken_away_ends_a_session_with_words(revoked: tuple[Pages, Page]) -> None:
     expect(device(revoked[1])).to_contain_text("your right was taken away", timeout=75_000)
+
+
+def test_a_screenshot_needs_a_right_that_the_role_edit_lacks(revoked: tuple[Pages, Page]) -> None:
+    screenshot = revoked[1].get_by_role("button", name="Save the screen as a PNG file")
+    expect(screenshot).to_have_attribute("aria-disabled", "true")
+    expect(screenshot).to_have_attribute("title", re.compile("which the role admin has"))
