@@ -108,9 +108,9 @@ export class MachineView {
     }
     const world = this.objects.world();
     this.bar.showState(world.state);
-    const word = world.isKnown ? (world.vm || world.vmi ? statusWord(world.vm, world.vmi) : 'Gone') : 'Loading';
+    const word = world.isKnown ? (world.vm || world.vmi ? statusWord(world.vm, world.vmi) : 'Not found') : 'Loading';
     setText(this.status, word);
-    this.status.dataset.tone = word === 'Loading' || word === 'Gone' ? 'stopped' : groupOf(word);
+    this.status.dataset.tone = word === 'Loading' || word === 'Not found' ? 'stopped' : groupOf(word);
     this.drawWhy(world);
     ACTIONS.forEach((action) => {
       const reason = world.isKnown ? whyNot(action, world, this.rights ?? new Map()) : 'The machine is being read.';

@@ -20,8 +20,8 @@ class FakeSocket extends EventTarget {
 
   close() {}
 
-  end(code) {
-    this.dispatchEvent(Object.assign(new Event('close'), { code, reason: '' }));
+  end(code, reason = '') {
+    this.dispatchEvent(Object.assign(new Event('close'), { code, reason }));
   }
 }
 
@@ -61,3 +61,19 @@ for (const [code, first] of ENDS) {
     assert.deepEqual(await pauses(code, 60000, 3), [first, first, first]);
   });
 }
+
+test('while it connects to the node that the guest moved to, it says so, and offers nothing', async () => {
+  mock.timers.enable({ apis: ['setTimeout', 'Date'] });
+  globalThis.WebSocket = FakeSocket;
+  const states = [];
+  const connection = new Connection({ path: 'x', vmi: () => aVmi('Running'), onOpen: () => {}, onState: (state) => states.push(state) });
+  connection.start();
+  await turn();
+  FakeSocket.made.at(-1).end(4002, 'the guest moved to node node-2: connect again');
+  await turn();
+  mock.timers.tick(5000);
+  const text = 'The guest moved to node node-2. Connecting again…';
+  assert.deepEqual(states.slice(2), [{ state: 'connecting', text, button: '', node: 'node-2' }, { state: 'connecting', text, button: '' }]);
+  connection.stop();
+  mock.timers.reset();
+});
