@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from typing import cast
 
 from aiohttp import web
 
@@ -67,11 +68,9 @@ class Connection(asyncio.Protocol):
             self.handshake.cancel()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        if not isinstance(transport, asyncio.Transport):
-            raise TypeError(f"cannot serve on {transport!r}")
-        self._transport = transport
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's is no subclass
         # Writing waits for the peer to read everything: responses limits for how long.
-        transport.set_write_buffer_limits(high=1)
+        self._transport.set_write_buffer_limits(high=1)
         self.is_authenticated = bool(transport.get_extra_info("peercert"))
         self._deadline = asyncio.get_running_loop().call_later(FIRST_REQUEST_SECONDS, self.abort)
         self.protocol.connection_made(transport)

@@ -9,10 +9,9 @@ virt-api copies between a client and a virt-handler or a port of a guest, virt-h
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 from aiohttp import WSMsgType, web
 from kubevirt_api.close_codes import ENDED, LOST, TOO_SLOW
@@ -95,7 +94,9 @@ class SocketEnd:
         return data or await self.explain_end(is_reset=False)
 
     async def send(self, data: bytes) -> None:
-        with suppress(OSError):  # receive says why
+        if self._writer.is_closing():  # receive says why; uvloop's transports refuse to write now
+            return
+        with suppress(OSError):
             self._writer.write(data)
             await self._writer.drain()
 
@@ -107,71 +108,108 @@ async def relay(
     client: web.WebSocketResponse, far: FarEnd, ended: asyncio.Future[Close], transferred: Transferred
 ) -> Close:
     """Copy until an end, and return it. ended: set to end the stream from outside. transferred: counts the bytes."""
-    directions = {
-        asyncio.create_task(_to_client(client, far, transferred)),
-        asyncio.create_task(_from_client(client, far, transferred)),
-    }
+    to_client = _ToClient(client, far, transferred)
+    copying = asyncio.create_task(to_client.copy())
+    receiving = asyncio.create_task(_from_client(client, far, transferred))
+    ends = {copying, receiving, to_client.stalled, ended}
     try:
-        done, _unused = await asyncio.wait({*directions, ended}, return_when=asyncio.FIRST_COMPLETED)
+        done, _unused = await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
     finally:
-        for task in directions:
-            task.cancel()
-        await asyncio.wait(directions)
+        receiving.cancel()
+        await asyncio.wait({receiving, *to_client.stop(copying)})
     return ended.result() if ended in done else done.pop().result()
 
 
-async def _to_client(client: web.WebSocketResponse, far: FarEnd, transferred: Transferred) -> Close:
-    pauses = Pauses()
-    while True:
-        data = await far.receive()
-        if isinstance(data, Close):
-            return data
-        if (end := await _send_within(client.send_bytes(data), far.stall_seconds)) is not None:
-            return end
-        transferred.to_client += len(data)
-        await pauses.next()
+class _ToClient:
+    """Copies what the guest writes, and notices a client that does not read it.
+
+    A message that was begun is not given up: aiohttp could not wait for any later one, and so not for the close frame.
+    A timer for each message costs less than a task for each.
+    """
+
+    def __init__(self, client: web.WebSocketResponse, far: FarEnd, transferred: Transferred) -> None:
+        self._client, self._far, self._transferred = client, far, transferred
+        self._loop = asyncio.get_running_loop()
+        self._is_sending = self._is_stopped = False
+        self.stalled: asyncio.Future[Close] = self._loop.create_future()
+        """Set when the client does not take a message in time."""
+
+    async def copy(self) -> Close:
+        """Copy until one of the ends is gone."""
+        pauses = Pauses()
+        while not self._is_stopped:
+            data = await self._far.receive()
+            if isinstance(data, Close):
+                return data
+            try:
+                await self._send(data)
+            except ConnectionError:
+                break
+            self._transferred.to_client += len(data)
+            await pauses.next()
+        return CLIENT_GONE
+
+    def stop(self, copying: asyncio.Task[Close]) -> set[asyncio.Task[Close]]:
+        """Stop the task of `copy`. Return it if it ends now, and nothing if it still sends a message."""
+        if self._is_sending:
+            self._is_stopped = True
+            return set()
+        copying.cancel()
+        return {copying}
+
+    async def _send(self, data: bytes) -> None:
+        timer = self._loop.call_later(self._far.stall_seconds, self._stall)
+        self._is_sending = True
+        try:
+            await self._client.send_bytes(data)
+        finally:
+            self._is_sending = False
+            timer.cancel()
+
+    def _stall(self) -> None:
+        if not self.stalled.done():
+            self.stalled.set_result(_too_slow(self._far))
 
 
 async def _from_client(client: web.WebSocketResponse, far: FarEnd, transferred: Transferred) -> Close:
     """Copy binary messages; texts are ignored, as upstream."""
-    pauses = Pauses()
-    while True:
-        message = await client.receive()
-        match message.type:
-            case WSMsgType.BINARY:
-                try:
-                    async with asyncio.timeout(far.input_seconds):
-                        await far.send(message.data)
-                except TimeoutError:
-                    return Close(LOST, f"the guest did not take for {far.input_seconds:.0f} s what you sent")
-                transferred.from_client += len(message.data)
-            case WSMsgType.PING:
-                if (end := await _send_within(client.pong(message.data), far.stall_seconds)) is not None:
-                    return end
-            case WSMsgType.TEXT | WSMsgType.PONG:
-                pass
-            case WSMsgType.CLOSE:
-                return Close(ENDED, "the client has closed the stream")
-            case _:
-                return CLIENT_GONE
-        await pauses.next()
-
-
-async def _send_within(sending: Coroutine[Any, Any, None], stall_seconds: float) -> Close | None:
-    """Wait until the client has taken a message. Return an end if it does not in time.
-
-    The message is not given up then: aiohttp could not wait for any later one, and so not for the close frame.
-    """
-    task = asyncio.create_task(sending)
-    task.add_done_callback(_retrieve_error)
-    await asyncio.wait({task}, timeout=stall_seconds)
-    if not task.done():
-        return Close(TOO_SLOW, f"you did not read for {stall_seconds:.0f} s what the guest wrote")
+    pauses, loop = Pauses(), asyncio.get_running_loop()
     try:
-        task.result()
-    except (ConnectionError, asyncio.CancelledError):
-        return CLIENT_GONE
-    return None
+        async with asyncio.timeout(None) as timeout:
+            while True:
+                message = await client.receive()
+                match message.type:
+                    case WSMsgType.BINARY:
+                        timeout.reschedule(loop.time() + far.input_seconds)
+                        await far.send(message.data)
+                        timeout.reschedule(None)
+                        transferred.from_client += len(message.data)
+                    case WSMsgType.PING:
+                        if (end := await _send_pong(client, message.data, far)) is not None:
+                            return end
+                    case WSMsgType.TEXT | WSMsgType.PONG:
+                        pass
+                    case WSMsgType.CLOSE:
+                        return Close(ENDED, "the client has closed the stream")
+                    case _:
+                        return CLIENT_GONE
+                await pauses.next()
+    except TimeoutError:
+        return Close(LOST, f"the guest did not take for {far.input_seconds:.0f} s what you sent")
+
+
+async def _send_pong(client: web.WebSocketResponse, data: bytes, far: FarEnd) -> Close | None:
+    """Send it as other messages are sent: in time, and not given up. Return an end if the client does not take it."""
+    task = asyncio.create_task(client.pong(data))
+    task.add_done_callback(_retrieve_error)
+    await asyncio.wait({task}, timeout=far.stall_seconds)
+    if not task.done():
+        return _too_slow(far)
+    return CLIENT_GONE if task.cancelled() or task.exception() else None
+
+
+def _too_slow(far: FarEnd) -> Close:
+    return Close(TOO_SLOW, f"you did not read for {far.stall_seconds:.0f} s what the guest wrote")
 
 
 def _retrieve_error(task: asyncio.Task[None]) -> None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -21,9 +21,12 @@ T = TypeVar("T")
 class LoopThread:
     """A thread. Use it from one main loop; it starts with the first `run`."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(
+        self, name: str, loop_factory: Callable[[], asyncio.AbstractEventLoop] = asyncio.new_event_loop
+    ) -> None:
         """name: of the thread, for debuggers."""
         self._name = name
+        self._loop_factory = loop_factory
         self._main_loop: asyncio.AbstractEventLoop | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -47,7 +50,7 @@ class LoopThread:
 
     def _running_loop(self) -> asyncio.AbstractEventLoop:
         if self._loop is None:
-            self._loop = asyncio.new_event_loop()
+            self._loop = self._loop_factory()
             threading.Thread(target=_run, args=(self._loop,), name=self._name, daemon=True).start()
         return self._loop
 

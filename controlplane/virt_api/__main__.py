@@ -13,6 +13,8 @@ import sys
 from collections.abc import Coroutine
 from contextlib import AsyncExitStack
 
+import uvloop
+
 from controlplane.api.version import KUBEVIRT_VERSION, VERSION
 from controlplane.engine.clock import SystemClock
 from controlplane.engine.ports import Clock
@@ -52,7 +54,8 @@ def main() -> int:
         logs.configure("virt-api", settings.log_level)
         raise_descriptor_limit()
         sys.setswitchinterval(SWITCH_SECONDS)
-        asyncio.run(serve(settings))
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            runner.run(serve(settings))
     except (SettingsError, credentials.CredentialsError, ValueError) as error:
         print(f"virt-api: {error}", file=sys.stderr)
         return 2

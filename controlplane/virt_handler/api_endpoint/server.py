@@ -18,6 +18,7 @@ import ssl
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
+import uvloop
 from aiohttp import web
 
 from controlplane.http_server.listener import Listener
@@ -95,7 +96,7 @@ class ApiEndpoint:
         self._uri = role_uri(namespace, VIRT_API_CLIENT)
         self._tls = tls
         self._answers = answers
-        self._thread = LoopThread("endpoint")
+        self._thread = LoopThread("endpoint", uvloop.new_event_loop)
         self._sessions = StreamSessions(sockets, self._thread.run_in_main_loop)
         self._listener: Listener | None = None
 
