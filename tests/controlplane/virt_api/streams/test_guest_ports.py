@@ -13,7 +13,7 @@ from kubevirt_api.close_codes import ENDED, LOST
 
 from controlplane.links.relay import Close
 from controlplane.virt_api.streams import serve
-from controlplane.virt_api.streams.guest_ports import DATAGRAMS, UdpPort, open_port
+from controlplane.virt_api.streams.guest_ports import DATAGRAMS, UdpPort
 from tests.controlplane.api import golden
 from tests.controlplane.virt_api.served import Json
 from tests.controlplane.virt_api.streams.stage import CREATED_BY, NETWORK, POD, Streaming, echoing
