@@ -54,8 +54,7 @@ def main() -> int:
         logs.configure("virt-api", settings.log_level)
         raise_descriptor_limit()
         sys.setswitchinterval(SWITCH_SECONDS)
-        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            runner.run(serve(settings))
+        uvloop.run(serve(settings))
     except (SettingsError, credentials.CredentialsError, ValueError) as error:
         print(f"virt-api: {error}", file=sys.stderr)
         return 2

@@ -14,6 +14,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+import uvloop
 
 from controlplane.process import logs
 from controlplane.virt_api import __main__ as virt_api
@@ -45,7 +46,8 @@ def test_a_process_with_many_connections_raises_its_descriptor_limit(
     monkeypatch.setattr(logs, "configure", lambda *_unused: None)
     monkeypatch.setattr(sys, "setswitchinterval", lambda _seconds: None)
     monkeypatch.setattr(process, "raise_descriptor_limit", lambda: done.append("allowed many"))
-    monkeypatch.setattr(asyncio, "run", run)
+    for loops in (asyncio, uvloop):
+        monkeypatch.setattr(loops, "run", run)
     level = logging.getLogger("hpack").level
 
     code = process.main()
@@ -71,7 +73,7 @@ def test_virt_api_uses_a_short_thread_switch_interval(monkeypatch: pytest.Monkey
     monkeypatch.setattr(logs, "configure", lambda *_unused: None)
     monkeypatch.setattr(virt_api, "raise_descriptor_limit", lambda: None)
     monkeypatch.setattr(sys, "setswitchinterval", intervals.append)
-    monkeypatch.setattr(asyncio, "run", lambda serving: serving.close())
+    monkeypatch.setattr(uvloop, "run", lambda serving: serving.close())
 
     level = logging.getLogger("hpack").level
     assert virt_api.main() == 0

@@ -92,7 +92,8 @@ class Datagrams(asyncio.DatagramTransport):
     def sendto(self, data: Any, addr: Any = None) -> None:
         self.sent.append(data)
 
-    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None: ...
+    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
+        pass
 
 
 async def test_datagrams_that_the_socket_does_not_take_are_dropped() -> None:
