@@ -110,8 +110,13 @@ async def _open_some(stage: Streaming, way: str) -> None:
 
 
 @pytest.mark.parametrize("way", WAYS)
-async def test_sessions_leave_nothing(stage: Streaming, way: str, tmp_path: Path) -> None:
-    await kill_a_process(stage, tmp_path)
+async def test_sessions_leave_nothing(
+    stage: Streaming, way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (websocket, handler_streams):
+        monkeypatch.setattr(module, "CLOSE_SECONDS", 0.1)
+    if way == "a killed process":
+        await kill_a_process(stage, tmp_path)  # the first leaves what multiprocessing keeps
     await _open_some(stage, "a close frame")  # connections to the API server stay open
     await until(lambda: remains(stage)[1:4] == (0, 0, 1), "the end of the first sessions")
     before = remains(stage)
