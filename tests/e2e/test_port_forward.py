@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, virtops.kubevirt contributors
 # GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A play reaches a database in a guest without a Service: the playbook of the guide, as a user types it."""
+"""Plays look into guests: the playbook of the guide of consoles and ports, and its tasks, as a user types them."""
 
 from __future__ import annotations
 
@@ -30,6 +30,14 @@ pytestmark = pytest.mark.lab
 GUIDE = Path(__file__).resolve().parents[2] / "docs/docsite/rst/guide_consoles.rst"
 NAME, PORT, LOCAL = "ports", 8080, 15985
 PLAYBOOK = re.compile(r"^    # database\.yml\n(?:    .*\n|\n)+", re.MULTILINE)
+TASKS = re.compile(r"(?<=code-block:: yaml\n\n)    - name: .*\n(?:    .*\n|\n)+")
+PLAY = """
+- hosts: localhost
+  gather_facts: false
+  vars:
+    root_password: virtops
+  tasks:
+"""
 Task = Callable[..., Result]
 
 
@@ -94,14 +102,29 @@ def play(cluster: Cluster, folder: Path, text: str) -> str:
     return done.stdout
 
 
-def test_the_playbook_of_the_guide_reaches_the_database(cluster: Cluster, tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def database(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """What ansible-playbook prints about the guide's playbook, which leaves the machine `database`."""
     found = PLAYBOOK.search(GUIDE.read_text())
     assert found is not None
+    return play(cluster, tmp_path_factory.mktemp("database"), textwrap.dedent(found.group()))
 
-    output = play(cluster, tmp_path, textwrap.dedent(found.group()))
 
-    assert r'"msg": "{\"rows\": 42}\n"' in output
-    assert '"ended_by": "idle_timeout", "errors": []' in output
+def test_the_playbook_of_the_guide_reaches_the_database(database: str) -> None:
+    assert r'"msg": "{\"rows\": 42}\n"' in database
+    assert '"ended_by": "idle_timeout", "errors": []' in database
+
+
+@pytest.mark.usefixtures("database")
+def test_the_tasks_of_the_guide_look_into_a_machine(cluster: Cluster, tmp_path: Path) -> None:
+    """They log in twice, read the log and take a picture."""
+    tasks = "".join(TASKS.findall(GUIDE.read_text())).replace("name: web\n", "name: database\n")
+    tasks = tasks.replace("~/web.png", str(tmp_path / "web.png"))
+
+    output = play(cluster, tmp_path, PLAY + tasks)
+
+    assert re.search(r'"msg": "\d+\.\d+"', output), "the load of the guest"
+    assert (tmp_path / "web.png").read_bytes().startswith(b"\x89PNG")
 
 
 @pytest.mark.nightly
