@@ -32,8 +32,9 @@ from tests.controlplane.virt_handler.streams.test_sessions import Socket, Stage
 HOSTILE = OpenStream(Guest("node-1", "vmi-hostile", "pod-hostile"), "serial", "joe")
 ROUND_TRIPS = 30
 MUCH_BYTES = 8 << 20
-SHARE = 4
-"""How much more may be copied for the hostile session than for the neighbour while both have data."""
+SHARE = 20
+"""How much more may be copied for the hostile session than for the neighbour while both have data. The neighbour's ends
+share the test's event loop, so they are slower; without turns, the neighbour would get nothing."""
 
 
 class Launchers:
