@@ -9,6 +9,7 @@ virt-api copies between a client and a virt-handler or a port of a guest, virt-h
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Protocol
@@ -108,75 +109,79 @@ async def relay(
     client: web.WebSocketResponse, far: FarEnd, ended: asyncio.Future[Close], transferred: Transferred
 ) -> Close:
     """Copy until an end, and return it. ended: set to end the stream from outside. transferred: counts the bytes."""
-    to_client = _ToClient(client, far, transferred)
-    copying = asyncio.create_task(to_client.copy())
-    receiving = asyncio.create_task(_from_client(client, far, transferred))
-    ends = {copying, receiving, to_client.stalled, ended}
+    sender = _Sender(far.stall_seconds)
+    directions = {
+        asyncio.create_task(_to_client(client, far, sender, transferred)),
+        asyncio.create_task(_from_client(client, far, sender, transferred)),
+    }
     try:
-        done, _unused = await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+        done, _unused = await asyncio.wait({*directions, sender.stalled, ended}, return_when=asyncio.FIRST_COMPLETED)
     finally:
-        receiving.cancel()
-        await asyncio.wait({receiving, *to_client.stop(copying)})
+        await sender.stop(directions)
     return ended.result() if ended in done else done.pop().result()
 
 
-class _ToClient:
-    """Copies what the guest writes, and notices a client that does not read it.
+class _Sender:
+    """Waits until the client has taken a message, and notices one that it does not take in time.
 
     A message that was begun is not given up: aiohttp could not wait for any later one, and so not for the close frame.
     A timer for each message costs less than a task for each.
     """
 
-    def __init__(self, client: web.WebSocketResponse, far: FarEnd, transferred: Transferred) -> None:
-        self._client, self._far, self._transferred = client, far, transferred
+    def __init__(self, stall_seconds: float) -> None:
+        self._stall_seconds = stall_seconds
         self._loop = asyncio.get_running_loop()
-        self._is_sending = self._is_stopped = False
+        self._sending: set[asyncio.Task[Close] | None] = set()
+        self.is_stopped = False
         self.stalled: asyncio.Future[Close] = self._loop.create_future()
         """Set when the client does not take a message in time."""
 
-    async def copy(self) -> Close:
-        """Copy until one of the ends is gone."""
-        pauses = Pauses()
-        while not self._is_stopped:
-            data = await self._far.receive()
-            if isinstance(data, Close):
-                return data
-            try:
-                await self._send(data)
-            except ConnectionError:
-                break
-            self._transferred.to_client += len(data)
-            await pauses.next()
-        return CLIENT_GONE
-
-    def stop(self, copying: asyncio.Task[Close]) -> set[asyncio.Task[Close]]:
-        """Stop the task of `copy`. Return it if it ends now, and nothing if it still sends a message."""
-        if self._is_sending:
-            self._is_stopped = True
-            return set()
-        copying.cancel()
-        return {copying}
-
-    async def _send(self, data: bytes) -> None:
-        timer = self._loop.call_later(self._far.stall_seconds, self._stall)
-        self._is_sending = True
+    async def send(self, message: Awaitable[None]) -> None:
+        """Send a message. Raises ConnectionError."""
+        timer, direction = self._loop.call_later(self._stall_seconds, self._stall), asyncio.current_task()
+        self._sending.add(direction)
         try:
-            await self._client.send_bytes(data)
+            await message
         finally:
-            self._is_sending = False
+            self._sending.discard(direction)
             timer.cancel()
+
+    async def stop(self, directions: set[asyncio.Task[Close]]) -> None:
+        """Stop both directions. One that sends a message ends after it, or with the connection."""
+        self.is_stopped = True
+        idle = directions - self._sending
+        for direction in idle:
+            direction.cancel()
+        if idle:
+            await asyncio.wait(idle)
 
     def _stall(self) -> None:
         if not self.stalled.done():
-            self.stalled.set_result(_too_slow(self._far))
+            text = f"you did not read for {self._stall_seconds:.0f} s what the guest wrote"
+            self.stalled.set_result(Close(TOO_SLOW, text))
 
 
-async def _from_client(client: web.WebSocketResponse, far: FarEnd, transferred: Transferred) -> Close:
+async def _to_client(client: web.WebSocketResponse, far: FarEnd, sender: _Sender, transferred: Transferred) -> Close:
+    pauses = Pauses()
+    while not sender.is_stopped:
+        data = await far.receive()
+        if isinstance(data, Close):
+            return data
+        try:
+            await sender.send(client.send_bytes(data))
+        except ConnectionError:
+            break
+        transferred.to_client += len(data)
+        await pauses.next()
+    return CLIENT_GONE
+
+
+async def _from_client(client: web.WebSocketResponse, far: FarEnd, sender: _Sender, transferred: Transferred) -> Close:
     """Copy binary messages; texts are ignored, as upstream."""
     pauses, loop = Pauses(), asyncio.get_running_loop()
     try:
         async with asyncio.timeout(None) as timeout:
-            while True:
+            while not sender.is_stopped:
                 message = await client.receive()
                 match message.type:
                     case WSMsgType.BINARY:
@@ -185,34 +190,16 @@ async def _from_client(client: web.WebSocketResponse, far: FarEnd, transferred: 
                         timeout.reschedule(None)
                         transferred.from_client += len(message.data)
                     case WSMsgType.PING:
-                        if (end := await _send_pong(client, message.data, far)) is not None:
-                            return end
+                        await sender.send(client.pong(message.data))
                     case WSMsgType.TEXT | WSMsgType.PONG:
                         pass
                     case WSMsgType.CLOSE:
                         return Close(ENDED, "the client has closed the stream")
                     case _:
-                        return CLIENT_GONE
+                        break
                 await pauses.next()
     except TimeoutError:
         return Close(LOST, f"the guest did not take for {far.input_seconds:.0f} s what you sent")
-
-
-async def _send_pong(client: web.WebSocketResponse, data: bytes, far: FarEnd) -> Close | None:
-    """Send it as other messages are sent: in time, and not given up. Return an end if the client does not take it."""
-    task = asyncio.create_task(client.pong(data))
-    task.add_done_callback(_retrieve_error)
-    await asyncio.wait({task}, timeout=far.stall_seconds)
-    if not task.done():
-        return _too_slow(far)
-    return CLIENT_GONE if task.cancelled() or task.exception() else None
-
-
-def _too_slow(far: FarEnd) -> Close:
-    return Close(TOO_SLOW, f"you did not read for {far.stall_seconds:.0f} s what the guest wrote")
-
-
-def _retrieve_error(task: asyncio.Task[None]) -> None:
-    """Retrieve the error of a message that nobody waits for any more."""
-    if not task.cancelled():
-        task.exception()
+    except ConnectionError:
+        pass
+    return CLIENT_GONE
