@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import os
+import select
 import threading
 from collections.abc import AsyncIterator
 from contextlib import suppress
@@ -32,9 +33,8 @@ from tests.controlplane.virt_handler.streams.test_sessions import Socket, Stage
 HOSTILE = OpenStream(Guest("node-1", "vmi-hostile", "pod-hostile"), "serial", "joe")
 ROUND_TRIPS = 30
 MUCH_BYTES = 8 << 20
-SHARE = 20
-"""How much more may be copied for the hostile session than for the neighbour while both have data. The neighbour's ends
-share the test's event loop, so they are slower; without turns, the neighbour would get nothing."""
+SHARE = 4
+"""How much more may be copied for the hostile session than for the neighbour while both have data."""
 
 
 class Launchers:
@@ -74,11 +74,14 @@ class SharedNode(Stage):
         assert await neighbour.receive_bytes() == b"k"
 
     async def write_much(self, neighbour: Socket) -> None:
-        """Let the neighbour's guest write, and its client read all."""
-        self.device.write(bytes(MUCH_BYTES))
+        """Let the neighbour's guest write, in a thread as the hostile one does, and its client read all."""
+        device = self.device.writer.get_extra_info("socket").fileno()
+        guest = threading.Thread(target=_write_all, args=(device,), name="neighbour")
+        guest.start()
         count = 0
         while count < MUCH_BYTES:
             count += len(await neighbour.receive_bytes())
+        guest.join()
 
     async def provoke(self) -> None:
         """Open the hostile guest's console again and again, read all, and send what it takes, until cancelled."""
@@ -102,6 +105,14 @@ class SharedNode(Stage):
         """Return the numbers of sessions and tasks of the endpoint, and the threads."""
         tasks = asyncio.all_tasks(self.endpoint._thread._loop)
         return len(self.endpoint._sessions), len(tasks), sorted(thread.name for thread in threading.enumerate())
+
+
+def _write_all(device: int) -> None:
+    """Write to a descriptor that does not block."""
+    data = memoryview(bytes(MUCH_BYTES))
+    while data:
+        select.select([], [device], [])
+        data = data[os.write(device, data) :]
 
 
 async def _send(websocket: Socket) -> None:
