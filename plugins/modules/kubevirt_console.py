@@ -14,8 +14,8 @@ description:
   - Reads what the guest has printed before, from the log of its Pod.
   - A console has one session. Opening it ends the session of another user, whose client gets the reason.
   - The session ends when the guest stops or moves to another node. The step that is under way then fails; run the task again.
-  - The guest does not notice the end of a session. A task that fails after a login leaves the guest logged
-    in, and the next one then waits for a login prompt in vain.
+  - The guest does not notice the end of a session. If a task fails after a login, the user stays logged in, and the next task
+    that waits for a login prompt times out.
 author:
   - virtops.kubevirt contributors (@virtops)
 extends_documentation_fragment:

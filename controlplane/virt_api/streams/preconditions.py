@@ -20,7 +20,7 @@ _DEVICES = "spec.domain.devices"
 class StreamRefusedError(Exception):
     """The VMI's state or spec does not allow the stream. The text says why.
 
-    field: of the spec, that has to change first. So a client that repeats other requests does not wait in vain.
+    field: the field of the spec that the user has to change, "" if there is none. Clients do not retry then.
     """
 
     def __init__(self, code: int, why: str, *, field: str = "") -> None:

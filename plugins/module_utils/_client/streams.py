@@ -38,7 +38,8 @@ def events(transport: Transport, target: str, timeout_seconds: float, attempt: s
 def upgrade(transport: Transport, target: str, headers: tuple[tuple[str, str], ...]) -> tuple[int, Any]:
     """Request another protocol. Return the status and, for 101, the response's headers, the socket and its reader.
 
-    The caller then owns both, and must read through the reader: it may already hold the first bytes.
+    The caller then owns both, and must read through the reader: it may already hold the first bytes. The socket is None
+    if the response says that it is the last one of the connection.
     For a refusal, return what `Transport.request` returns.
     """
     # The server first opens what the stream leads to: a port of a guest that drops packets takes it ten seconds.
